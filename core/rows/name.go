@@ -46,7 +46,7 @@ func (n *Namer) AppendName(dst []byte, r *Row) []byte {
 		dst = appendDigest(dst, mac.Sum(nil))
 	case len(id) > 128:
 		sum := sha256.Sum256(id)
-		dst = append(dst, '~')
+		dst = append(dst, '%', '~') // no escape looks like this
 		dst = appendDigest(dst, sum[:])
 	default:
 		dst = appendEscaped(dst, string(id))
@@ -104,9 +104,8 @@ func appendDigest(dst, sum []byte) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, sum[:size])
 }
 
-// appendEscaped keeps [A-Za-z0-9._-] and writes every other byte as %XX. A
-// colon inside an id (IPv6) becomes a dot pair-free '~', which ids cannot hold
-// unescaped, so that names stay readable and unambiguous.
+// appendEscaped keeps [A-Za-z0-9._-], writes a colon (IPv6) as '~' so that names
+// stay readable, and every other byte, '~' among them, as %XX.
 func appendEscaped(dst []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {

@@ -1,0 +1,285 @@
+package core
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Patterns is a compiled list of path patterns. A pattern that begins with a
+// slash is matched against the whole path, segment by segment: "*" stands for
+// any text within one segment, "**" for any number of segments, so that
+// "/api/**" matches "/api" and all below it. A pattern without a slash, such as
+// "*.css", is matched against the last segment, without regard to case. The
+// path is cleaned first, and a trailing slash or a ";parameter" of the last
+// segment makes no difference. Patterns are immutable and safe for concurrent
+// use; matching the forms used by [DefaultExclude] does not allocate.
+type Patterns struct {
+	source   []string
+	all      bool
+	exact    map[string]struct{}
+	suffix   map[string]struct{} // extensions, lower case, without dot
+	prefix   []string            // "/x" for "/x/**"
+	segments [][]string
+	base     []string // lower case, for the last segment
+}
+
+// CompilePatterns compiles a list. The error names the first pattern that
+// cannot match anything. An empty list matches nothing.
+func CompilePatterns(list ...string) (*Patterns, error) {
+	p := &Patterns{
+		source: slices.Clone(list),
+		exact:  map[string]struct{}{},
+		suffix: map[string]struct{}{},
+	}
+	for _, s := range list {
+		if err := p.add(s); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Source returns the patterns as they were written.
+func (p *Patterns) Source() []string { return slices.Clone(p.source) }
+
+func (p *Patterns) add(s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("empty pattern")
+	case s == "/**" || s == "**":
+		p.all = true
+		return nil
+	case !strings.Contains(s, "/"):
+		if ext, ok := strings.CutPrefix(s, "*."); ok && !strings.ContainsAny(ext, "*.") {
+			p.suffix[strings.ToLower(ext)] = struct{}{}
+			return nil
+		}
+		if strings.Contains(s, "**") {
+			return fmt.Errorf("pattern %q: ** stands for whole path segments, write /**/ or /**", s)
+		}
+		p.base = append(p.base, strings.ToLower(s))
+		return nil
+	case s[0] != '/':
+		return fmt.Errorf("pattern %q: a pattern with a slash must begin with one", s)
+	}
+	if s != "/" {
+		s = strings.TrimSuffix(s, "/")
+	}
+	if head, ok := strings.CutSuffix(s, "/**"); ok && !strings.Contains(head, "*") {
+		p.prefix = append(p.prefix, head)
+		return nil
+	}
+	if !strings.Contains(s, "*") {
+		p.exact[s] = struct{}{}
+		return nil
+	}
+	parts := strings.Split(s[1:], "/")
+	for _, part := range parts {
+		if part != "**" && strings.Contains(part, "**") {
+			return fmt.Errorf("pattern %q: ** must stand alone between slashes", s)
+		}
+	}
+	p.segments = append(p.segments, parts)
+	return nil
+}
+
+// Match reports whether a percent-decoded path matches any pattern. A nil
+// Patterns matches nothing.
+func (p *Patterns) Match(urlPath string) bool {
+	if p == nil {
+		return false
+	}
+	return p.all || p.matchClean(cleanPath(urlPath))
+}
+
+// matchClean is Match for a path that cleanPath has been over.
+func (p *Patterns) matchClean(s string) bool {
+	if p.all {
+		return true
+	}
+	if _, ok := p.exact[s]; ok {
+		return true
+	}
+	for _, pre := range p.prefix {
+		if strings.HasPrefix(s, pre) && (len(s) == len(pre) || s[len(pre)] == '/') {
+			return true
+		}
+	}
+	last := s[strings.LastIndexByte(s, '/')+1:]
+	if ext, ok := extension(last); ok && len(p.suffix) > 0 {
+		var buf [16]byte
+		if len(ext) <= len(buf) {
+			n := copy(buf[:], ext)
+			for i := range buf[:n] {
+				if c := buf[i]; c >= 'A' && c <= 'Z' {
+					buf[i] = c + 'a' - 'A'
+				}
+			}
+			if _, ok := p.suffix[string(buf[:n])]; ok {
+				return true
+			}
+		}
+	}
+	if len(p.base) > 0 {
+		lower := strings.ToLower(last)
+		for _, b := range p.base {
+			if matchSegment(b, lower) {
+				return true
+			}
+		}
+	}
+	for _, seg := range p.segments {
+		if matchSegments(seg, s[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// extension returns what follows the last dot of a segment that has more than
+// an extension: ".css" alone is a hidden file, not a style sheet.
+func extension(segment string) (string, bool) {
+	i := strings.LastIndexByte(segment, '.')
+	if i <= 0 || i == len(segment)-1 {
+		return "", false
+	}
+	return segment[i+1:], true
+}
+
+// cleanPath returns the path that an origin is most likely to serve: without
+// dot segments, doubled or trailing slashes, and without a parameter in the
+// last segment, which some servers cut off ("/page;x.css" is the page). The
+// common case allocates nothing.
+func cleanPath(s string) string {
+	if s == "" {
+		return "/"
+	}
+	if s[0] != '/' {
+		s = "/" + s
+	}
+	if strings.Contains(s, "//") || strings.Contains(s, "/.") {
+		s = path.Clean(s)
+	}
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		if j := strings.IndexByte(s[i:], ';'); j >= 0 {
+			s = s[:i+j]
+		}
+	}
+	if len(s) > 1 && s[len(s)-1] == '/' {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// matchSegments matches pattern segments against path, which has no leading
+// slash. It walks like a glob with one level of backtracking per "**", so its
+// time is bounded by patterns x segments, whatever the client sends.
+func matchSegments(pattern []string, path string) bool {
+	back, backPath := -1, ""
+	i := 0
+	rest, more := path, true
+	for more {
+		if i < len(pattern) && pattern[i] == "**" {
+			back, backPath = i, rest
+			i++
+			if i == len(pattern) {
+				return true
+			}
+			continue
+		}
+		seg, tail, cut := strings.Cut(rest, "/")
+		if i < len(pattern) && matchSegment(pattern[i], seg) {
+			i++
+			rest, more = tail, cut
+			continue
+		}
+		if back < 0 {
+			return false
+		}
+		_, tail, cut = strings.Cut(backPath, "/")
+		if !cut {
+			return false
+		}
+		backPath, rest, i = tail, tail, back+1
+	}
+	for i < len(pattern) && pattern[i] == "**" {
+		i++
+	}
+	return i == len(pattern)
+}
+
+// matchSegment matches one segment with "*" for any text, in linear time per
+// star.
+func matchSegment(pattern, s string) bool {
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && pattern[i] == s[j]:
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(pattern) && pattern[i] == '*' {
+		i++
+	}
+	return i == len(pattern)
+}
+
+// DefaultExcludeList is what is no page on most sites: assets by extension,
+// framework data and bundles, APIs, feeds, sitemaps and health checks. A
+// policy's count.exclude replaces it.
+var DefaultExcludeList = []string{
+	// Assets by extension.
+	"*.css", "*.js", "*.mjs", "*.map", "*.json", "*.xml", "*.txt", "*.wasm", "*.webmanifest",
+	"*.png", "*.jpg", "*.jpeg", "*.gif", "*.webp", "*.avif", "*.svg", "*.ico", "*.bmp", "*.tif", "*.tiff", "*.jxl",
+	"*.woff", "*.woff2", "*.ttf", "*.otf", "*.eot",
+	"*.mp3", "*.mp4", "*.m4a", "*.ogg", "*.oga", "*.ogv", "*.webm", "*.wav", "*.flac", "*.m3u8", "*.ts", "*.mpd", "*.vtt",
+	"*.pdf", "*.epub", "*.csv", "*.doc", "*.docx", "*.xls", "*.xlsx", "*.ppt", "*.pptx", "*.odt", "*.ods",
+	"*.zip", "*.gz", "*.tgz", "*.bz2", "*.xz", "*.zst", "*.7z", "*.rar",
+	"*.rss", "*.atom", "*.rdf",
+	// Framework bundles and image services.
+	"/_next/static/**", "/_next/image", "/_nuxt/**", "/_astro/**", "/_app/**", "/_image",
+	"/assets/**", "/static/**", "/images/**", "/img/**", "/fonts/**",
+	// Machines' own doors.
+	"/api/**", "/wp-json/**", "/graphql", "/.well-known/**", "/robots.txt", "/favicon.ico",
+	"/feed/**", "/feeds/**", "/rss/**", "/atom/**", "/**/feed", "/**/rss", "/**/atom",
+	"/sitemap*", "/**/sitemap*.xml",
+	// Health checks and metrics.
+	"/health", "/healthz", "/livez", "/readyz", "/ping", "/status", "/_health", "/metrics", "/-/healthy",
+}
+
+// pageDataList is where frameworks keep the text of their pages for their own
+// routers. Whatever Exclude says, these are page paths: a browser's router asks
+// for them as claims, and a crawler that reads them instead of the pages is
+// counted.
+var pageDataList = []string{
+	"/_next/data/**", "__data.json", "*__data.json", "_payload.json",
+}
+
+var (
+	defaultExclude = mustCompile(DefaultExcludeList)
+	pageData       = mustCompile(pageDataList)
+)
+
+// mustCompile compiles the constant lists above; a test compiles them first.
+func mustCompile(list []string) *Patterns {
+	p, err := CompilePatterns(list...)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// DefaultExclude returns DefaultExcludeList compiled.
+func DefaultExclude() *Patterns { return defaultExclude }

@@ -1,0 +1,124 @@
+package firestore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"google.golang.org/api/option"
+
+	"github.com/stilehq/stile/core/rows"
+)
+
+const (
+	defaultDatabase   = "(default)"
+	defaultCollection = "stile"
+	defaultConnect    = 2 * time.Second
+
+	// expiryField is the target of the TTL policy. A collection group has one.
+	expiryField = "exp"
+)
+
+// Config says where the records are. The zero value of every field but Project
+// works.
+type Config struct {
+	Project    string // Google Cloud project id; required
+	Database   string // "" means "(default)"
+	Collection string // one path segment; "" means "stile"
+
+	// Emulator is the host:port of a Firestore emulator. If set, the connection
+	// is plain text and carries no credentials, so it is refused for any use but
+	// a test by the fact that Google's service does not speak that way.
+	Emulator string
+
+	// Namer names the documents. The zero Namer names an empty site with plain
+	// keys.
+	Namer rows.Namer
+
+	// ConnectTimeout bounds what Open does on the network: resolve, dial, TLS and
+	// token. It is apart from the deadline of a hit, which is the caller's
+	// context. 0 means 2 s. Negative: Open does not touch the network.
+	ConnectTimeout time.Duration
+
+	// Options are handed to the Google client after those of this package, for
+	// example credentials or a quota project. Options that install retries void
+	// the promise of core.Store.
+	Options []option.ClientOption
+}
+
+// FromURL reads firestore://project, firestore://project/database and the query
+// parameter collection. Without a project in the URL, GOOGLE_CLOUD_PROJECT is
+// taken; FIRESTORE_EMULATOR_HOST selects an emulator. It reports everything that
+// is wrong at once and does not touch the network. The caller adds the Namer.
+func FromURL(raw string) (Config, error) { return fromURL(raw, os.Getenv) }
+
+func fromURL(raw string, env func(string) string) (Config, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The parse error repeats the input, which may hold a password.
+		return Config{}, errors.New("firestore: the store URL is not a URL; want firestore://project/database?collection=stile")
+	}
+	var errs []error
+	if u.Scheme != "firestore" {
+		errs = append(errs, fmt.Errorf("firestore: scheme %q; want firestore://project/database", u.Scheme))
+	}
+	if u.User != nil || u.Fragment != "" {
+		errs = append(errs, errors.New("firestore: the store URL takes no user, password or fragment; credentials come from the environment"))
+	}
+	cfg := Config{
+		Project:  cmp.Or(u.Host, env("GOOGLE_CLOUD_PROJECT")),
+		Database: strings.Trim(u.Path, "/"),
+		Emulator: env("FIRESTORE_EMULATOR_HOST"),
+	}
+	for name, values := range u.Query() {
+		switch {
+		case name != "collection":
+			errs = append(errs, fmt.Errorf("firestore: unknown parameter %q; there is only collection", name))
+		case len(values) != 1 || values[0] == "":
+			errs = append(errs, errors.New("firestore: collection needs exactly one value"))
+		default:
+			cfg.Collection = values[0]
+		}
+	}
+	if err := cfg.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// The service's own rules for ids. A domain-scoped project id ("example.com:x")
+// cannot be written in a URL's host but can be set in Config.
+var (
+	projectID    = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{2,62}$`)
+	databaseID   = regexp.MustCompile(`^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$`)
+	collectionID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,256}$`)
+)
+
+// validate checks what can be checked without the network.
+func (c *Config) validate() error {
+	var errs []error
+	if c.Project == "" {
+		errs = append(errs, errors.New("firestore: no project; write firestore://PROJECT or set GOOGLE_CLOUD_PROJECT"))
+	} else if !projectID.MatchString(c.Project) {
+		errs = append(errs, fmt.Errorf("firestore: %q is not a project id (its number or its display name will not do)", c.Project))
+	}
+	if c.Database != "" && !databaseID.MatchString(c.Database) {
+		errs = append(errs, fmt.Errorf("firestore: %q is not a database id: (default), or 4 to 63 of [a-z0-9-]", c.Database))
+	}
+	if n := c.Collection; n != "" && (!collectionID.MatchString(n) || strings.Trim(n, ".") == "" ||
+		strings.HasPrefix(n, "__") && strings.HasSuffix(n, "__")) {
+		errs = append(errs, fmt.Errorf("firestore: %q is not a collection id: letters, digits, _ . - and no slash", n))
+	}
+	if c.Emulator != "" {
+		if _, _, err := net.SplitHostPort(c.Emulator); err != nil {
+			errs = append(errs, fmt.Errorf("firestore: emulator address %q is not host:port", c.Emulator))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,318 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/stilehq/stile/core/rows"
+)
+
+// noRefund is the last stretch of a record's life in which nothing is given
+// back: the record may expire on the way, and a refund must not create it.
+const noRefund = 60 // seconds
+
+// A party is everything one request may be charged to.
+type party struct {
+	own      Key
+	anchor   int64 // Unix microseconds: a cookie's issue; 0 = none
+	multiply int64 // of own limits
+	client   *Client
+	asn      uint32
+	request  *Request
+	proven   bool // the peer may speak for others: its header keys count
+}
+
+// outerKey returns the key of an outer group; ok is false when it does not
+// apply to this request.
+func (p *party) outerKey(g *group, id func(uint32) string) (Key, bool) {
+	switch g.kind {
+	case rows.Network:
+		return Key{Kind: rows.Network, Net: p.client.Network}, p.client.Network.IsValid()
+	case rows.ASN:
+		if p.asn == 0 {
+			return Key{}, false
+		}
+		return Key{Kind: rows.ASN, ID: id(p.asn)}, true
+	case rows.Header:
+		v := ""
+		if p.proven {
+			v = p.request.first(g.header)
+		}
+		return Key{Kind: rows.Header, ID: g.header + ":" + v}, v != ""
+	}
+	return Key{Kind: rows.Global}, true
+}
+
+// A step is one trip of the charge loop: one row that is written, with the rows
+// that are read beside it.
+type step struct {
+	group    *group
+	stage    *stage // nil = clocks
+	key      Key
+	own      bool
+	multiply int64
+	from, to int // its rows in the scratch's list of charged rows
+}
+
+// scratch is the memory of one charge, pooled so that a decision allocates
+// nothing but its states.
+type scratch struct {
+	steps   []step
+	batch   Batch
+	cells   []Cell
+	charged []Row
+	values  []int64
+
+	claimStates []State // of claims, which report none unless refused
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (sc *scratch) reset() {
+	sc.steps, sc.cells, sc.charged = sc.steps[:0], sc.cells[:0], sc.charged[:0]
+	sc.batch.Rows = sc.batch.Rows[:0]
+}
+
+// A verdict is what the charge loop found.
+type verdict struct {
+	states []State
+	denied bool
+	group  *group // the refusing one
+	key    Key
+	own    bool
+	first  time.Duration // the earliest of the refusing buckets' times
+	err    error         // of the store: the loop ended early
+	at     int           // index of the step that failed
+	spent  time.Duration
+}
+
+// steps lists what a request for path is charged to, in order.
+func (l *Limiter) steps(sc *scratch, p *plan, who *party, path string, now int64) {
+	for _, g := range p.own[who.own.Kind] {
+		if g.applies(path) {
+			sc.addSteps(g, who.own, true, who.multiply, now, who.anchor)
+		}
+	}
+	for _, g := range p.outer {
+		if !g.applies(path) {
+			continue
+		}
+		if key, ok := who.outerKey(g, l.asnID); ok {
+			sc.addSteps(g, key, false, 1, now, 0)
+		}
+	}
+}
+
+func (sc *scratch) addSteps(g *group, key Key, own bool, multiply, now, anchor int64) {
+	if g.layout == nil {
+		sc.steps = append(sc.steps, step{group: g, key: key, own: own, multiply: multiply})
+		return
+	}
+	f := g.frameAt(now, anchor)
+	for i := range f.stages {
+		sc.steps = append(sc.steps, step{group: g, stage: &f.stages[i], key: key, own: own, multiply: multiply})
+	}
+}
+
+// charge runs the staged protocol over steps[from:]: the own rows first, outer
+// rows only once those admit. At the first refusal everything charged is given
+// back, and awaited, so that a refused hit leaves every bucket as it was. The
+// caller holds steps in sc.
+func (l *Limiter) charge(ctx context.Context, store Store, sc *scratch, from int, states []State, t time.Time, measure func() time.Duration) verdict {
+	v := verdict{states: states}
+	now := t.UnixMicro()
+	for i := from; i < len(sc.steps); i++ {
+		st := &sc.steps[i]
+		l.load(sc, st, now, t)
+		err := store.Apply(ctx, &sc.batch)
+		st.from = len(sc.charged)
+		if err == nil || sc.batch.Rows[0].Err == nil {
+			sc.charged = append(sc.charged, sc.batch.Rows[0])
+		}
+		st.to = len(sc.charged)
+		if err != nil {
+			v.err, v.at, v.spent = err, i, measure()
+			return v
+		}
+		before := len(v.states)
+		v.states = l.judge(v.states, sc, st, sc.batch.Rows, now, false)
+		first := time.Duration(0)
+		for _, s := range v.states[before:] {
+			if s.RetryAfter > 0 && (first == 0 || s.RetryAfter < first) {
+				first = s.RetryAfter
+			}
+		}
+		if first == 0 {
+			continue
+		}
+		v.denied, v.group, v.key, v.own, v.first = true, st.group, st.key, st.own && !st.group.fuzzy, first
+		v.states = l.giveBack(ctx, store, sc, i+1, v.states, now, t)
+		break
+	}
+	v.spent = measure()
+	return v
+}
+
+// load fills the batch with the rows of a step.
+func (l *Limiter) load(sc *scratch, st *step, now int64, t time.Time) {
+	sc.batch.Now = t
+	sc.batch.Rows = sc.batch.Rows[:0]
+	l.append(sc, st, now, true)
+}
+
+// append adds the rows of a step to the batch: charging, or only reading.
+func (l *Limiter) append(sc *scratch, st *step, now int64, charging bool) {
+	g := st.group
+	if st.stage == nil {
+		at := len(sc.cells)
+		until := clockUntil(g, now)
+		for i, b := range g.buckets {
+			c := Cell{Slot: uint16(i), Until: until}
+			if lim := b.effective(l.policy.Scale, st.multiply); charging {
+				c.Floor, c.Add, c.Ceiling = now, lim.step, 0
+			}
+			sc.cells = append(sc.cells, c)
+		}
+		sc.batch.Rows = append(sc.batch.Rows, Row{Key: st.key, Plan: g.plan, Until: until, Cells: sc.cells[at:len(sc.cells):len(sc.cells)]})
+		return
+	}
+	for i := range st.stage.rows {
+		r := st.stage.rows[i]
+		r.Key, r.MaxAge = st.key, g.maxAge
+		at := len(sc.cells)
+		sc.cells = append(sc.cells, r.Cells...)
+		r.Cells = sc.cells[at:len(sc.cells):len(sc.cells)]
+		if !charging {
+			for j := range r.Cells {
+				r.Cells[j].Add = 0
+			}
+		}
+		sc.batch.Rows = append(sc.batch.Rows, r)
+	}
+	if charging && g.maxAge > 0 {
+		base := len(sc.batch.Rows) - len(st.stage.rows)
+		for _, b := range st.stage.buckets {
+			ref := b.refs[len(b.refs)-1]
+			sc.batch.Rows[base+ref.row].Cells[ref.cell].Ceiling = g.buckets[b.index].effective(l.policy.Scale, st.multiply).limit
+		}
+	}
+}
+
+// clockUntil is when a row of clocks may go. It moves on in steps of a day or
+// more, so that a store sets the expiry of a busy record once in each.
+func clockUntil(g *group, now int64) int64 {
+	period := int64(24 * 3600)
+	for _, b := range g.buckets {
+		depth := int64(b.Window / time.Second)
+		if b.Burst > b.Limit {
+			depth = depth * (b.Burst/b.Limit + 1)
+		}
+		period = max(period, depth)
+	}
+	return (now/1_000_000/period + 2) * period
+}
+
+// judge appends the states of a step's buckets. With peek the rows were only
+// read, and the states are those that the next hit would meet.
+func (l *Limiter) judge(states []State, sc *scratch, st *step, got []Row, now int64, peek bool) []State {
+	g := st.group
+	if st.stage == nil {
+		for i, b := range g.buckets {
+			lim := b.effective(l.policy.Scale, st.multiply)
+			value := got[0].Cells[i].Value
+			if peek {
+				value = max(value, now) + lim.step
+			}
+			states = append(states, judgeClock(b, lim, value, now))
+		}
+		return states
+	}
+	for _, p := range st.stage.buckets {
+		b := g.buckets[p.index]
+		sc.values = sc.values[:0]
+		for _, ref := range p.refs {
+			sc.values = append(sc.values, got[ref.row].Cells[ref.cell].Value)
+		}
+		if peek {
+			sc.values[len(sc.values)-1]++
+		}
+		states = append(states, judgeWindows(b, b.effective(l.policy.Scale, st.multiply), g.layout, p.index, p.current, sc.values, now))
+	}
+	return states
+}
+
+// giveBack refunds every charged row in one trip and, in the same trip, reads
+// the rows that were not reached, so that RetryAfter holds for them too. A
+// refund is sent once: after an unknown outcome it may have arrived.
+func (l *Limiter) giveBack(ctx context.Context, store Store, sc *scratch, next int, states []State, now int64, t time.Time) []State {
+	for i := range states {
+		forget(&states[i])
+	}
+	sc.batch.Now = t
+	sc.batch.Rows = sc.batch.Rows[:0]
+	for i := len(sc.charged) - 1; i >= 0; i-- {
+		if r, ok := refund(sc, sc.charged[i], now); ok {
+			sc.batch.Rows = append(sc.batch.Rows, r)
+		}
+	}
+	refunds := len(sc.batch.Rows)
+	for i := next; i < len(sc.steps); i++ {
+		l.append(sc, &sc.steps[i], now, false)
+	}
+	if len(sc.batch.Rows) == 0 {
+		return states
+	}
+	err := store.Apply(ctx, &sc.batch)
+	for i := range sc.batch.Rows[:refunds] {
+		if e := sc.batch.Rows[i].Err; e != nil && !errors.Is(e, ErrNotApplied) {
+			l.refundUnknown.Add(1)
+		} else if e != nil {
+			l.refundLost.Add(1)
+		}
+	}
+	if err != nil {
+		return states
+	}
+	at := refunds
+	for i := next; i < len(sc.steps); i++ {
+		n := 1
+		if s := sc.steps[i].stage; s != nil {
+			n = len(s.rows)
+		}
+		before := len(states)
+		states = l.judge(states, sc, &sc.steps[i], sc.batch.Rows[at:at+n], now, true)
+		for j := before; j < len(states); j++ {
+			forget(&states[j])
+		}
+		at += n
+	}
+	return states
+}
+
+// forget takes this hit out of a state: it was given back.
+func forget(s *State) {
+	s.Count = max(0, s.Count-1)
+	if s.RetryAfter > 0 {
+		s.Remaining = 0
+	} else {
+		s.Remaining = min(s.Limit, s.Remaining+1)
+	}
+}
+
+// refund returns the row that takes a charged row back: the same cells, nothing
+// else, and not in the last stretch of the record's life.
+func refund(sc *scratch, r Row, now int64) (Row, bool) {
+	if r.Until-now/1_000_000 < noRefund {
+		return Row{}, false
+	}
+	at := len(sc.cells)
+	for _, c := range r.Cells {
+		if c.Add != 0 {
+			sc.cells = append(sc.cells, Cell{Slot: c.Slot, Until: c.Until, Add: -c.Add, Ceiling: c.Ceiling})
+		}
+	}
+	r.Cells, r.Err = sc.cells[at:len(sc.cells):len(sc.cells)], nil
+	return r, true
+}

@@ -1,0 +1,279 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/core/rows"
+	"github.com/stilehq/stile/stores/redis/bitfield"
+)
+
+// A Store keeps rows in one Redis or Valkey server or cluster. It is safe for
+// concurrent use.
+type Store struct {
+	cfg    Config
+	nodes  *nodes
+	stats  stats
+	closed atomic.Bool
+}
+
+var (
+	_ core.Store    = (*Store)(nil)
+	_ core.Settler  = (*Store)(nil)
+	_ core.Featurer = (*Store)(nil)
+)
+
+// New returns a store for c without any network: the first call connects. It
+// fails only if c.Validate does.
+func New(c Config) (*Store, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: c.withDefaults()}
+	s.nodes = newNodes(s.cfg, &s.stats)
+	return s, nil
+}
+
+// Open returns a store and connects to it, within c.ConnectTimeout and ctx. If
+// c is invalid, the store is nil. Any other error is that of [Store.Probe], and
+// the store beside it is usable: it connects as soon as the server can be
+// reached, so a caller that must start without its store logs the error and goes
+// on.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	s, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ConnectTimeout)
+	defer cancel()
+	return s, s.Probe(ctx)
+}
+
+// Features implements core.Featurer: all algorithms, shared by all instances.
+func (s *Store) Features() core.Features {
+	return core.Features{Name: "redis", Shared: true, Clocks: true, RetainsRows: true}
+}
+
+// Commands returns the number of commands sent so far to change or read rows
+// and to set expiries: what a server billed by command would bill.
+func (s *Store) Commands() int64 { return s.stats.commands.Load() }
+
+// Trips returns the number of pipelines sent so far.
+func (s *Store) Trips() int64 { return s.stats.trips.Load() }
+
+// Pending returns the number of expiries that wait for [Store.Settle] or for the
+// next Apply, and how many were given up because too many waited or the server
+// refused them several times.
+func (s *Store) Pending() (waiting int, dropped int64) {
+	for _, l := range s.nodes.all() {
+		l.expiries.mu.Lock()
+		waiting += len(l.expiries.pending)
+		dropped += l.expiries.dropped
+		l.expiries.mu.Unlock()
+	}
+	return waiting, dropped
+}
+
+// A trip is what one Apply sends to one lane: one command per row.
+type trip struct {
+	lane *lane
+	req  *request
+	rows []int // index in the batch of each command's row
+	err  error // the request did not come back as a whole
+}
+
+// Apply implements core.Store. The batch's commands go out in one pipeline, in
+// a cluster in one per node, in parallel; expiries that wait for the same server
+// ride along. It waits until ctx is done or Config.Timeout has passed. A context
+// that is cancelled without a deadline is heard before the request is written;
+// afterwards the reply is awaited, since the count has been charged.
+func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
+	ctx, cancel := deadlineOr(ctx, s.cfg.Timeout)
+	defer cancel()
+	if s.closed.Load() {
+		return failAll(b, notApplied(errClosed))
+	}
+	if err := s.nodes.ready(ctx); err != nil {
+		return failAll(b, notApplied(err))
+	}
+	now := b.Now.Unix()
+	var (
+		trips    []trip
+		tripsBuf [4]trip
+		names    []string
+		namesBuf [4]string
+	)
+	trips, names = tripsBuf[:0], namesBuf[:0]
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		r.Err = nil
+		name := s.cfg.Namer.Name(r)
+		names = append(names, name)
+		if len(r.Cells) > 0 {
+			trips = board(trips, s.nodes.lane(name), i, name, r, now)
+		}
+	}
+	s.run(ctx, trips)
+
+	var again []trip
+	for t := range trips {
+		s.receive(&trips[t], b, names, now, &again)
+	}
+	if len(again) > 0 {
+		// The slot has moved, and the refusal proves that nothing was applied:
+		// once more to where it is now. A second refusal is the row's error.
+		s.run(ctx, again)
+		for t := range again {
+			s.receive(&again[t], b, names, now, nil)
+		}
+	}
+	for i := range b.Rows {
+		if err := b.Rows[i].Err; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// board adds the command of row i to the trip of its lane.
+func board(trips []trip, l *lane, i int, name string, r *rows.Row, now int64) []trip {
+	at := -1
+	for t := range trips {
+		if trips[t].lane == l {
+			at = t
+			break
+		}
+	}
+	if at < 0 {
+		trips = append(trips, trip{lane: l, req: &request{}})
+		at = len(trips) - 1
+	}
+	t := &trips[at]
+	var buf [32]string
+	words := bitfield.Append(buf[:0], name, r, bitfield.Expiry(r, now))
+	t.req.add(words)
+	t.rows = append(t.rows, i)
+	return trips
+}
+
+// run sends the trips in parallel and waits for all of them.
+func (s *Store) run(ctx context.Context, trips []trip) {
+	var wg sync.WaitGroup
+	for i := range trips {
+		t := &trips[i]
+		for _, e := range t.lane.expiries.take(maxRide) {
+			t.req.addExpiry(e)
+		}
+		if i == len(trips)-1 {
+			t.err = t.lane.do(ctx, t.req)
+		} else {
+			wg.Go(func() { t.err = t.lane.do(ctx, t.req) })
+		}
+	}
+	wg.Wait()
+}
+
+// receive reads the replies of a trip into its rows, and boards rows whose slot
+// has moved on again; again is nil for rows that have been sent on before.
+func (s *Store) receive(t *trip, b *core.Batch, names []string, now int64, again *[]trip) {
+	for k, i := range t.rows {
+		r := &b.Rows[i]
+		if t.err != nil {
+			r.Err = t.err
+			if !errors.Is(t.err, core.ErrNotApplied) {
+				s.nodes.suspect()
+			}
+			continue
+		}
+		cmd := t.req.cmds[k+t.req.lead].(*goredis.IntSliceCmd)
+		reply, err := cmd.Result()
+		if err != nil {
+			r.Err = classify(err, t.req.written.Load())
+			if l, ask := s.nodes.redirect(err); l != nil && again != nil {
+				*again = boardAgain(*again, l, ask, i, names[i], r, now)
+				continue
+			}
+			s.nodes.failed(err)
+			continue
+		}
+		previous, err := bitfield.Decode(r, reply)
+		if err != nil {
+			r.Err = unknown(err)
+			continue
+		}
+		r.Err = nil
+		s.note(t.lane, names[i], r, previous, now)
+	}
+}
+
+// note keeps the expiry of a row for Settle if it is due.
+func (s *Store) note(l *lane, name string, r *rows.Row, previous, now int64) {
+	at := bitfield.Expiry(r, now)
+	due, sure := bitfield.Due(r, previous, at, int64(s.cfg.Repair))
+	if due && (sure || !l.expiries.isConfirmed(name)) {
+		l.expiries.add(expiry{name: name, at: at})
+	}
+}
+
+// failAll gives every row of b the same error.
+func failAll(b *core.Batch, err error) error {
+	for i := range b.Rows {
+		b.Rows[i].Err = err
+	}
+	return err
+}
+
+// Settle implements core.Settler: it sends the EXPIREATs that are due, in one
+// round trip, and waits for them. Those that fail are kept for the next Settle
+// or Apply. It returns the first error.
+func (s *Store) Settle(ctx context.Context) error {
+	var trips []trip
+	for _, l := range s.nodes.all() {
+		list := l.expiries.take(maxSettle)
+		if len(list) == 0 {
+			continue
+		}
+		req := &request{}
+		for _, e := range list {
+			req.addExpiry(e)
+		}
+		trips = append(trips, trip{lane: l, req: req})
+	}
+	if len(trips) == 0 {
+		return nil
+	}
+	ctx, cancel := deadlineOr(ctx, s.cfg.Timeout)
+	defer cancel()
+	s.run(ctx, trips)
+	for _, t := range trips {
+		if t.err != nil {
+			return t.err
+		}
+		for _, cmd := range t.req.cmds {
+			if err := cmd.Err(); err != nil {
+				s.nodes.redirect(err)
+				return classify(err, t.req.written.Load())
+			}
+		}
+	}
+	return nil
+}
+
+// Close sends the expiries that are still due, if the server answers within
+// Config.Timeout, and closes all connections. Apply afterwards returns an error
+// that wraps core.ErrNotApplied.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	err := s.Settle(context.Background())
+	for _, l := range s.nodes.all() {
+		err = errors.Join(err, l.close())
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package memory
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/stilehq/stile/core"
+)
+
+// fingerprint stands for a row's identity in the table.
+type fingerprint [2]uint64
+
+// sipKey is the secret of one table's fingerprints.
+type sipKey [2]uint64
+
+// sipState is SipHash-2-4 with 128 bits of output (Aumasson, Bernstein: "SipHash:
+// a fast short-input PRF", 2012, and its 128-bit variant). A keyed function is
+// needed and not just a mixing one: ids are chosen by visitors, and whoever
+// could make two of them meet could spend another's budget.
+type sipState struct{ v0, v1, v2, v3 uint64 }
+
+func newSip(k sipKey) sipState {
+	return sipState{
+		v0: k[0] ^ 0x736f6d6570736575,
+		v1: k[1] ^ 0x646f72616e646f6d ^ 0xee,
+		v2: k[0] ^ 0x6c7967656e657261,
+		v3: k[1] ^ 0x7465646279746573,
+	}
+}
+
+func (s *sipState) round() {
+	v0, v1, v2, v3 := s.v0, s.v1, s.v2, s.v3
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32) + v3
+	v2 += v1
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	v2 = bits.RotateLeft64(v2, 32)
+	s.v0, s.v1, s.v2, s.v3 = v0, v1, v2, v3
+}
+
+func (s *sipState) word(m uint64) {
+	s.v3 ^= m
+	s.round()
+	s.round()
+	s.v0 ^= m
+}
+
+// finish absorbs the last bytes of a message whose words before took length
+// bytes, and returns the fingerprint.
+func (s *sipState) finish(tail string, length int) fingerprint {
+	length += len(tail)
+	for len(tail) >= 8 {
+		s.word(leWord(tail))
+		tail = tail[8:]
+	}
+	last := uint64(length) << 56
+	for i := range len(tail) {
+		last |= uint64(tail[i]) << (8 * i)
+	}
+	s.word(last)
+	s.v2 ^= 0xee
+	s.round()
+	s.round()
+	s.round()
+	s.round()
+	low := s.v0 ^ s.v1 ^ s.v2 ^ s.v3
+	s.v1 ^= 0xdd
+	s.round()
+	s.round()
+	s.round()
+	s.round()
+	return fingerprint{low, s.v0 ^ s.v1 ^ s.v2 ^ s.v3}
+}
+
+func leWord(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// fingerprint hashes everything that tells r from another row. The fixed part
+// goes first, so that no id can imitate another row's fields.
+func (k sipKey) fingerprint(r *core.Row) fingerprint {
+	s := newSip(k)
+	net := r.Key.Net
+	form := uint64(0) // no network
+	var hi, lo uint64
+	if addr := net.Addr(); addr.IsValid() {
+		form = 2 // IPv6
+		if addr.Is4() {
+			form = 1 // 203.0.113.9 and ::ffff:203.0.113.9 are two keys
+		}
+		a := addr.As16()
+		hi, lo = binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(a[8:])
+	}
+	s.word(uint64(r.Key.Kind) | form<<8 | uint64(uint16(net.Bits()))<<16 | uint64(r.Plan)<<32)
+	s.word(uint64(r.Epoch))
+	s.word(hi)
+	s.word(lo)
+	return s.finish(r.Key.ID, 32)
+}

@@ -211,14 +211,13 @@ func (p *Parser) epochTime(r *Record, s string) bool {
 	if i := strings.IndexByte(s, '.'); i > 0 && digits(s[:i]) && i <= 11 {
 		sec, err := strconv.ParseInt(s[:i], 10, 64)
 		ns, n := fraction(s[i:])
-		if err != nil || i+n != len(s) {
-			return false
+		if err == nil && i+n == len(s) {
+			return p.instant(r, sec, ns)
 		}
-		return p.instant(r, sec, ns)
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
-		f, ferr := strconv.ParseFloat(s, 64) // 1.7e9, or milliseconds with a fraction
+		f, ferr := strconv.ParseFloat(s, 64) // 1.7e9, or milliseconds with a fraction: not exact, but near enough for an hour
 		if ferr != nil || !(f > 0 && f < 9e18) {
 			return false
 		}

@@ -21,7 +21,7 @@ func corpus(tb testing.TB) string {
 }
 
 // TestCorpus reads every real sample and demands that most lines of each file
-// are requests, and that none is lost between the counts.
+// are requests,; no line is lost between the counts.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	dir := corpus(t)

@@ -288,6 +288,9 @@ func (p *Parser) w3cFinish(l *w3cLayout, r *Record, date, clock string, local bo
 // dateTime reads "yyyy-mm-dd" and "hh:mm:ss[.mmm]". W3C times are UTC unless the
 // column says local.
 func (p *Parser) dateTime(r *Record, date, clock string, local bool) bool {
+	if len(date) != 10 || len(clock) < 8 {
+		return false
+	}
 	y, m, d := four(date, 0), two(date, 5), two(date, 8)
 	if y < 1 || m < 1 || m > 12 || d < 1 || d > monthDays(y, m) {
 		return false

@@ -1,0 +1,16 @@
+// Package all registers the opener of every store. Only the command line imports
+// it: the functions link no more stores than they can use.
+package all
+
+import (
+	"github.com/stilehq/stile/stores/open"
+	"github.com/stilehq/stile/stores/open/openmemory"
+)
+
+// Registry returns a table with every opener. The error means that the program
+// was built wrongly.
+func Registry() (*open.Registry, error) {
+	return open.NewRegistry(
+		openmemory.Opener,
+	)
+}

@@ -16,7 +16,13 @@ const table = "stile"
 // open returns a store at endpoint whose records nobody else sees.
 func open(tb testing.TB, endpoint string) *Store {
 	tb.Helper()
-	s, err := Open(tb.Context(), Config{Table: table, Endpoint: endpoint, Namer: rows.Namer{Site: tb.Name()}})
+	return openSite(tb, endpoint, tb.Name())
+}
+
+// openSite returns a store at endpoint with the records of a site.
+func openSite(tb testing.TB, endpoint, site string) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), Config{Table: table, Endpoint: endpoint, Namer: rows.Namer{Site: site}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -71,6 +77,7 @@ func TestDynalite(t *testing.T) {
 		{"hostile record", testHostileRecord},
 		{"64 ways", test64Ways},
 		{"probe", testProbe},
+		{"conformance", testConformance},
 	} {
 		t.Run(test.name, func(t *testing.T) { t.Parallel(); test.run(t, server) })
 	}

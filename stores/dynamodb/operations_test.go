@@ -138,13 +138,11 @@ func testOperations(t *testing.T, server *dynamodbtest.Server) {
 // stored reads a record as another program would see it.
 func stored(t *testing.T, server *dynamodbtest.Server, s *Store, r core.Row) item {
 	t.Helper()
-	out, err := server.Client().GetItem(t.Context(), &ddb.GetItemInput{
-		TableName: aws.String(table), Key: record(s.cfg.Namer.Name(&r)), ConsistentRead: aws.Bool(true),
-	})
+	found, err := lookUp(server.Client(), s, &r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.Item
+	return found
 }
 
 // testExpiry asserts that the item expires with its row, from the first hit on,

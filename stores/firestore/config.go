@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
-	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,44 +53,43 @@ type Config struct {
 	Options []option.ClientOption
 }
 
-// FromURL reads firestore://project, firestore://project/database and the query
-// parameter collection. Without a project in the URL, GOOGLE_CLOUD_PROJECT is
-// taken; FIRESTORE_EMULATOR_HOST selects an emulator. It reports everything that
-// is wrong at once and does not touch the network. The caller adds the Namer.
-func FromURL(raw string) (Config, error) { return fromURL(raw, os.Getenv) }
-
-func fromURL(raw string, env func(string) string) (Config, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		// The parse error repeats the input, which may hold a password.
-		return Config{}, errors.New("firestore: the store URL is not a URL; want firestore://project/database?collection=stile")
-	}
+// FromURL reads firestore://project/database?collection=stile, where database and
+// collection are optional. getenv is os.Getenv or a test's map: without a project
+// in the URL, GOOGLE_CLOUD_PROJECT is taken; FIRESTORE_EMULATOR_HOST selects an
+// emulator. It reports everything that is wrong at once and does not touch the
+// network. The caller adds the Namer.
+func FromURL(u *url.URL, getenv func(string) string) (Config, error) {
 	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("firestore: "+format, args...)) }
 	if u.Scheme != "firestore" {
-		errs = append(errs, fmt.Errorf("firestore: scheme %q; want firestore://project/database", u.Scheme))
+		bad("scheme %q; want firestore://project/database", u.Scheme)
 	}
 	if u.User != nil || u.Fragment != "" {
-		errs = append(errs, errors.New("firestore: the store URL takes no user, password or fragment; credentials come from the environment"))
+		bad("the store URL takes no user, password or fragment; credentials come from the environment")
 	}
-	cfg := Config{
-		Project:  cmp.Or(u.Host, env("GOOGLE_CLOUD_PROJECT")),
+	c := Config{
+		Project:  cmp.Or(u.Host, getenv("GOOGLE_CLOUD_PROJECT")),
 		Database: strings.Trim(u.Path, "/"),
-		Emulator: env("FIRESTORE_EMULATOR_HOST"),
+		Emulator: getenv("FIRESTORE_EMULATOR_HOST"),
 	}
-	for name, values := range u.Query() {
-		switch {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		bad("the query cannot be read")
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch value := query.Get(name); {
 		case name != "collection":
-			errs = append(errs, fmt.Errorf("firestore: unknown parameter %q; there is only collection", name))
-		case len(values) != 1 || values[0] == "":
-			errs = append(errs, errors.New("firestore: collection needs exactly one value"))
+			bad("unknown parameter %q; there is only collection", name)
+		case len(query[name]) != 1 || value == "":
+			bad("collection needs exactly one value")
 		default:
-			cfg.Collection = values[0]
+			c.Collection = value
 		}
 	}
-	if err := cfg.validate(); err != nil {
+	if err := c.validate(); err != nil {
 		errs = append(errs, err)
 	}
-	return cfg, errors.Join(errs...)
+	return c, errors.Join(errs...)
 }
 
 // The service's own rules for ids. A domain-scoped project id ("example.com:x")

@@ -60,8 +60,14 @@ func (c *rpcs) options() []option.ClientOption {
 // open returns a store at addr whose records nobody else sees.
 func open(tb testing.TB, addr string, options ...option.ClientOption) *Store {
 	tb.Helper()
+	return openSite(tb, addr, tb.Name(), options...)
+}
+
+// openSite returns a store at addr with the records of a site.
+func openSite(tb testing.TB, addr, site string, options ...option.ClientOption) *Store {
+	tb.Helper()
 	s, err := Open(tb.Context(), Config{
-		Project: "stile-test", Emulator: addr, Namer: rows.Namer{Site: tb.Name()}, Options: options,
+		Project: "stile-test", Emulator: addr, Namer: rows.Namer{Site: site}, Options: options,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -116,6 +122,7 @@ func TestEmulator(t *testing.T) {
 		{"hostile record", testHostileRecord},
 		{"64 ways", test64Ways},
 		{"probe", testProbeEmulator},
+		{"conformance", testConformance},
 	} {
 		t.Run(test.name, func(t *testing.T) { t.Parallel(); test.run(t, addr) })
 	}

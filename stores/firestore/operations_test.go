@@ -76,7 +76,7 @@ func testOperations(t *testing.T, addr string) {
 // document reads a record as another program would see it.
 func document(t *testing.T, s *Store, r core.Row) *firestorepb.Document {
 	t.Helper()
-	doc, err := s.client.GetDocument(t.Context(), &firestorepb.GetDocumentRequest{Name: s.prefix + s.cfg.Namer.Name(&r)})
+	doc, err := lookUp(s, &r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (v *validator) client() {
 	if c.IPv6Prefix < 32 || c.IPv6Prefix > 64 {
 		v.fail("client.ipv6_prefix", fmt.Sprintf("/%d is not what one network is given", c.IPv6Prefix), "write 32 to 64; 64 is one network, 56 one household")
 	}
-	if name := argument(string(c.ASN)); c.ASN.Header() != "" {
+	if name := c.ASN.argument(); c.ASN.Header() != "" {
 		v.fieldName("client.asn", name)
 		if !provesPeers {
 			v.warn("client.asn", "anyone can write "+c.ASN.Header(), "set client.peers or client.peer_secret")

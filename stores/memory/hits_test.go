@@ -35,7 +35,7 @@ func newHits(now time.Time) *hits { return &hits{now: now} }
 func (h *hits) row(key core.Key) *core.Row {
 	day, hour := h.now.Unix()/86400, h.now.Unix()/3600
 	end := (day + 1) * 86400
-	slot := uint16(hour % 24)
+	slot := uint16((hour%24 + 24) % 24) // also before 1970
 	h.cells = [3]core.Cell{
 		{Slot: slot, Until: (hour + 2) * 3600, Add: 1},
 		{Slot: (slot + 23) % 24, Until: (hour + 1) * 3600},

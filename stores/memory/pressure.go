@@ -5,6 +5,9 @@ package memory
 // It lets a newcomer live long enough to be counted, also among busy records.
 const newcomerShare = 8
 
+// minShrink is the number of places below which a shard is not worth shrinking.
+const minShrink = 128
+
 // displace finds the record that a newcomer replaces in a full table, detaches
 // it and returns its place. A record that is over goes first where the hand
 // meets one; else a live one of the lowest classes, see the package comment.
@@ -65,7 +68,7 @@ func (s *shard) sweep(horizon int64) {
 		if r := s.at(place); r.flags&flagUsed != 0 && over(r.until, horizon) {
 			s.recycle(place)
 		}
-		if s.broom == 0 && s.used > 2*chunkLen && s.count < s.used/4 {
+		if s.broom == 0 && s.used > minShrink && s.count < s.used/2 {
 			s.shrink()
 			return
 		}

@@ -33,7 +33,7 @@ type shard struct {
 }
 
 const (
-	chunkLen    = 128 // records of a chunk, 6 KiB
+	chunkLen    = 512 // records of a chunk, 24 KiB
 	refBits     = 22
 	maxRecords  = 1<<refBits - 1 // in one shard
 	sweepPerNew = 4              // records that each new one looks at: the table is clean after count/4 of them

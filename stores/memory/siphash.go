@@ -13,67 +13,65 @@ type fingerprint [2]uint64
 // sipKey is the secret of one table's fingerprints.
 type sipKey [2]uint64
 
-// sipState is SipHash-2-4 with 128 bits of output (Aumasson, Bernstein: "SipHash:
-// a fast short-input PRF", 2012, and its 128-bit variant). A keyed function is
-// needed and not just a mixing one: ids are chosen by visitors, and whoever
-// could make two of them meet could spend another's budget.
-type sipState struct{ v0, v1, v2, v3 uint64 }
-
-func newSip(k sipKey) sipState {
-	return sipState{
-		v0: k[0] ^ 0x736f6d6570736575,
-		v1: k[1] ^ 0x646f72616e646f6d ^ 0xee,
-		v2: k[0] ^ 0x6c7967656e657261,
-		v3: k[1] ^ 0x7465646279746573,
+// sum is SipHash-2-4 with 128 bits of output (Aumasson, Bernstein: "SipHash: a
+// fast short-input PRF", 2012, and its 128-bit variant) of the words, little
+// endian, followed by the bytes of tail. A keyed function is needed and not just
+// a mixing one: ids are chosen by visitors, and whoever could make two of them
+// meet could spend another's budget.
+//
+// The rounds are loops over locals on purpose: as a method the round is too
+// large to be inlined, and the state would go through memory every time.
+func (k sipKey) sum(words []uint64, tail string) fingerprint {
+	v0 := k[0] ^ 0x736f6d6570736575
+	v1 := k[1] ^ 0x646f72616e646f6d ^ 0xee
+	v2 := k[0] ^ 0x6c7967656e657261
+	v3 := k[1] ^ 0x7465646279746573
+	length := 8*len(words) + len(tail)
+	for last := false; !last; {
+		var m uint64
+		switch {
+		case len(words) > 0:
+			m, words = words[0], words[1:]
+		case len(tail) >= 8:
+			m, tail = leWord(tail), tail[8:]
+		default:
+			m, last = uint64(length)<<56, true
+			for i := range len(tail) {
+				m |= uint64(tail[i]) << (8 * i)
+			}
+		}
+		v3 ^= m
+		for range 2 {
+			v0 += v1
+			v2 += v3
+			v1 = bits.RotateLeft64(v1, 13) ^ v0
+			v3 = bits.RotateLeft64(v3, 16) ^ v2
+			v0 = bits.RotateLeft64(v0, 32) + v3
+			v2 += v1
+			v1 = bits.RotateLeft64(v1, 17) ^ v2
+			v3 = bits.RotateLeft64(v3, 21) ^ v0
+			v2 = bits.RotateLeft64(v2, 32)
+		}
+		v0 ^= m
 	}
-}
-
-func (s *sipState) round() {
-	v0, v1, v2, v3 := s.v0, s.v1, s.v2, s.v3
-	v0 += v1
-	v2 += v3
-	v1 = bits.RotateLeft64(v1, 13) ^ v0
-	v3 = bits.RotateLeft64(v3, 16) ^ v2
-	v0 = bits.RotateLeft64(v0, 32) + v3
-	v2 += v1
-	v1 = bits.RotateLeft64(v1, 17) ^ v2
-	v3 = bits.RotateLeft64(v3, 21) ^ v0
-	v2 = bits.RotateLeft64(v2, 32)
-	s.v0, s.v1, s.v2, s.v3 = v0, v1, v2, v3
-}
-
-func (s *sipState) word(m uint64) {
-	s.v3 ^= m
-	s.round()
-	s.round()
-	s.v0 ^= m
-}
-
-// finish absorbs the last bytes of a message whose words before took length
-// bytes, and returns the fingerprint.
-func (s *sipState) finish(tail string, length int) fingerprint {
-	length += len(tail)
-	for len(tail) >= 8 {
-		s.word(leWord(tail))
-		tail = tail[8:]
+	var out fingerprint
+	v2 ^= 0xee
+	for half := range out {
+		for range 4 {
+			v0 += v1
+			v2 += v3
+			v1 = bits.RotateLeft64(v1, 13) ^ v0
+			v3 = bits.RotateLeft64(v3, 16) ^ v2
+			v0 = bits.RotateLeft64(v0, 32) + v3
+			v2 += v1
+			v1 = bits.RotateLeft64(v1, 17) ^ v2
+			v3 = bits.RotateLeft64(v3, 21) ^ v0
+			v2 = bits.RotateLeft64(v2, 32)
+		}
+		out[half] = v0 ^ v1 ^ v2 ^ v3
+		v1 ^= 0xdd
 	}
-	last := uint64(length) << 56
-	for i := range len(tail) {
-		last |= uint64(tail[i]) << (8 * i)
-	}
-	s.word(last)
-	s.v2 ^= 0xee
-	s.round()
-	s.round()
-	s.round()
-	s.round()
-	low := s.v0 ^ s.v1 ^ s.v2 ^ s.v3
-	s.v1 ^= 0xdd
-	s.round()
-	s.round()
-	s.round()
-	s.round()
-	return fingerprint{low, s.v0 ^ s.v1 ^ s.v2 ^ s.v3}
+	return out
 }
 
 func leWord(s string) uint64 {
@@ -84,7 +82,6 @@ func leWord(s string) uint64 {
 // fingerprint hashes everything that tells r from another row. The fixed part
 // goes first, so that no id can imitate another row's fields.
 func (k sipKey) fingerprint(r *core.Row) fingerprint {
-	s := newSip(k)
 	net := r.Key.Net
 	form := uint64(0) // no network
 	var hi, lo uint64
@@ -96,9 +93,9 @@ func (k sipKey) fingerprint(r *core.Row) fingerprint {
 		a := addr.As16()
 		hi, lo = binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(a[8:])
 	}
-	s.word(uint64(r.Key.Kind) | form<<8 | uint64(uint16(net.Bits()))<<16 | uint64(r.Plan)<<32)
-	s.word(uint64(r.Epoch))
-	s.word(hi)
-	s.word(lo)
-	return s.finish(r.Key.ID, 32)
+	fixed := [4]uint64{
+		uint64(r.Key.Kind) | form<<8 | uint64(uint16(net.Bits()))<<16 | uint64(r.Plan)<<32,
+		uint64(r.Epoch), hi, lo,
+	}
+	return k.sum(fixed[:], r.Key.ID)
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"net/netip"
@@ -16,10 +17,11 @@ import (
 // hour + previous hour + day on one address, on one hot key and over
 // Harness.BenchKeys keys that all exist beforehand, serial and parallel. It
 // asserts that what it measures happened: the counts at the end are exact.
+// BenchKeys is rounded up to a power of two.
 func Bench(b *testing.B, h Harness) {
-	keys := h.BenchKeys
-	if keys <= 0 {
-		keys = 1 << 16
+	keys := 1
+	for want := cmp.Or(max(h.BenchKeys, 0), 1<<16); keys < want; {
+		keys *= 2
 	}
 	for _, shape := range []struct {
 		name string
@@ -72,13 +74,16 @@ func (t *traffic) newHit() *hit {
 	return h
 }
 
+// stride keeps keys that follow one another in time apart in memory. It is odd,
+// so that multiples of it visit every number below a power of two.
+const stride = 2_147_483_647
+
 // next turns h into the stream's next hit. The stream visits all n keys before
-// it returns to one; the stride, a prime, keeps neighbours apart.
+// it returns to one.
 func (h *hit) next(t *traffic) {
-	const stride = 2_147_483_647
 	i := t.hits.Add(1) - 1
 	r := &h.batch.Rows[0]
-	r.Key = benchKey(i * stride % t.n)
+	r.Key = benchKey(i * stride & (t.n - 1))
 	h.batch.Now = t.e.now.Add(time.Duration(i) * time.Microsecond) // time moves
 }
 
@@ -121,14 +126,13 @@ func (t *traffic) parallel(b *testing.B) {
 func (t *traffic) check(b *testing.B) {
 	b.Helper()
 	total := t.hits.Load()
-	const stride = 2_147_483_647
 	for j := range min(t.n, 1000) {
 		want := int64(total / t.n)
 		if j < total%t.n {
 			want++ // visited in the unfinished turn as well
 		}
 		r := t.e.row("", read(9))
-		r.Key = benchKey(j * stride % t.n)
+		r.Key = benchKey(j * stride & (t.n - 1))
 		batch := t.e.batch(r)
 		if err := t.e.st.Apply(context.Background(), batch); err != nil {
 			b.Fatal(err)

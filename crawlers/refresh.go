@@ -100,14 +100,15 @@ func (v *Verifier) schedule() {
 	v.nextDue.Store(next)
 }
 
-// Due reports whether [Verifier.Refresh] would find work now. It costs two
+// Due reports whether [Verifier.Refresh] would find work now. It costs a few
 // atomic reads.
 func (v *Verifier) Due() bool {
-	return v.queue.length.Load() > 0 || v.nextDue.Load() <= v.cfg.Now().UnixNano()
+	return v.queue.length.Load() > 0 || v.nextDue.Load() <= v.cfg.Now().UnixNano() ||
+		(v.cfg.Signatures != nil && v.cfg.Signatures.Due())
 }
 
-// Refresh does the work that is due: queued reverse proofs, then lists, the
-// longest overdue first. It returns when that is done, when budget is spent or
+// Refresh does the work that is due: queued reverse proofs, key directories of
+// signed agents, then lists, the longest overdue first. It returns when that is done, when budget is spent or
 // when ctx ends, whichever is first, and at once when nothing is due or another
 // refresh is at work. budget 0 or less means no bound but ctx.
 //
@@ -143,6 +144,11 @@ func (v *Verifier) tryRefresh(ctx context.Context, budget time.Duration) (ran bo
 func (v *Verifier) refresh(ctx context.Context) error {
 	v.lookups(ctx)
 	var errs []error
+	if v.cfg.Signatures != nil {
+		if err := v.cfg.Signatures.Refresh(ctx, 0); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	for ctx.Err() == nil {
 		due := v.dueLists()
 		if len(due) == 0 {

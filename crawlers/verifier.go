@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stilehq/stile/crawlers/internal/fetch"
+	"github.com/stilehq/stile/crawlers/signature"
 )
 
 // Config configures a [Verifier]. The zero value works: the built-in catalogue
@@ -23,9 +24,12 @@ type Config struct {
 	// Transport makes the list requests; nil = direct, public addresses only.
 	// Behind a forward proxy give one with Proxy set.
 	Transport http.RoundTripper
-	Resolver  Resolver     // nil = net.Resolver in Go, which honours deadlines
-	Logger    *slog.Logger // nil = slog.Default()
-	Now       func() time.Time
+	// Signatures verifies signed agents; nil = none are. It is refreshed together
+	// with the lists.
+	Signatures *signature.Verifier
+	Resolver   Resolver     // nil = net.Resolver in Go, which honours deadlines
+	Logger     *slog.Logger // nil = slog.Default()
+	Now        func() time.Time
 
 	Interval      time.Duration // between fetches of one list; 0 = 24 h
 	MaxAge        time.Duration // content older than this is warned of; 0 = 30 days

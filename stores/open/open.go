@@ -162,6 +162,6 @@ func Redact(rawURL string) string {
 	if u.Scheme == "" {
 		return "(URL without scheme)" // it may be a token pasted into the wrong place
 	}
-	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
+	u.Opaque, u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = "", nil, "", "", "", false
 	return u.String()
 }

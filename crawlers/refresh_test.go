@@ -1,0 +1,395 @@
+package crawlers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const goodList = `{"creationTime":"2026-06-01T00:00:00.000000","prefixes":[{"ipv4Prefix":"66.249.64.0/19"}]}`
+
+func TestRefreshKeepsTheLastGoodList(t *testing.T) {
+	t.Parallel()
+	html := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, goodList)
+	}
+	huge := func(announce bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if announce {
+				w.Header().Set("Content-Length", "209715200")
+			}
+			chunk := bytes.Repeat([]byte("66.249.64.0/27\n"), 4096)
+			for range 209715200/len(chunk) + 1 { // 200 MB, unless the reader hangs up
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		}
+	}
+	elsewhere := newListServer(t, body(goodList))
+	for name, bad := range map[string]http.HandlerFunc{
+		"empty body":            body(""),
+		"empty list":            body(`{"prefixes":[]}`),
+		"HTML":                  body("<!doctype html><title>moved</title>"),
+		"HTML by its type":      html,
+		"200 MB":                huge(false),
+		"200 MB announced":      huge(true),
+		"everything":            body(`{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"}]}`),
+		"older than held":       body(strings.Replace(goodList, "2026-06-01", "2026-05-31", 1)),
+		"from the future":       body(strings.Replace(goodList, "2026-06-01", "2027-06-01", 1)),
+		"server error":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"not found":             func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) },
+		"no content":            func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		"not modified, unasked": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) },
+		"redirect to another host": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+"/list.json", http.StatusFound)
+		},
+		"redirect to http": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+r.Host+"/x", http.StatusFound)
+		},
+		"redirect for ever": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) },
+		"connection cut": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "500")
+			_, _ = io.WriteString(w, goodList[:20])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newListServer(t, body(goodList))
+			k, logs := newClock(day), &logBuffer{}
+			v := newVerifier(t, Config{Catalogue: oneList(s.URL + "/list.json"), NoShipped: true, Transport: s.Client().Transport, Now: k.now, Logger: logs.logger()})
+			if verified(v, "66.249.66.1", uaChrome, k.now()) != NoProof {
+				t.Fatal("verified before any list was had")
+			}
+			if err := v.Refresh(context.Background(), 0); err != nil {
+				t.Fatal(err)
+			}
+			if verified(v, "66.249.66.1", uaChrome, k.now()) != ByRange {
+				t.Fatal("not verified by the fetched list")
+			}
+			s.serve(bad)
+			k.advance(27 * time.Hour)
+			if err := v.Refresh(context.Background(), 0); err == nil {
+				t.Error("no error")
+			}
+			if verified(v, "66.249.66.1", uaChrome, k.now()) != ByRange {
+				t.Error("the last good list was dropped")
+			}
+			if verified(v, "45.55.1.2", uaChrome, k.now()) != NoProof {
+				t.Error("the bad list came into force")
+			}
+			st := v.List()[0]
+			if st.Failures != 1 || st.Error == "" || st.Prefixes != 1 || st.Age < 26*time.Hour {
+				t.Errorf("status %+v", st)
+			}
+			if !strings.Contains(logs.String(), "not refreshed") {
+				t.Errorf("not logged: %s", logs)
+			}
+			if n := s.requests.Load(); v.Due() || n > 6 {
+				t.Errorf("due at once again, or %d requests", n)
+			}
+		})
+	}
+	if n := elsewhere.requests.Load(); n != 0 {
+		t.Errorf("another host was asked %d times", n)
+	}
+}
+
+func TestRedirectWithinTheHost(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/list.json" {
+			http.Redirect(w, r, "/moved.json", http.StatusMovedPermanently)
+			return
+		}
+		body(goodList)(w, r)
+	})
+	v := newVerifier(t, Config{Catalogue: oneList(s.URL + "/list.json"), NoShipped: true, Transport: s.Client().Transport})
+	if err := v.Refresh(context.Background(), 0); err != nil || v.List()[0].Prefixes != 1 {
+		t.Errorf("%v, %+v", err, v.List()[0])
+	}
+}
+
+func TestDefaultTransportStaysOutside(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, body(goodList))
+	v := newVerifier(t, Config{Catalogue: oneList(s.URL), NoShipped: true, Logger: (&logBuffer{}).logger()})
+	if err := v.Refresh(context.Background(), 0); err == nil || !strings.Contains(err.Error(), "public") || s.requests.Load() != 0 {
+		t.Errorf("loopback was asked: %v", err)
+	}
+}
+
+func TestConditionalFetch(t *testing.T) {
+	t.Parallel()
+	for _, validator := range []string{"ETag", "Last-Modified"} {
+		full, same := 0, 0
+		value := map[string]string{"ETag": `"v1"`, "Last-Modified": "Mon, 01 Jun 2026 00:00:00 GMT"}[validator]
+		ask := map[string]string{"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}[validator]
+		s := newListServer(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(ask) == value {
+				same++
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			full++
+			w.Header().Set(validator, value)
+			body(goodList)(w, r)
+		})
+		k := newClock(day)
+		v := newVerifier(t, Config{Catalogue: oneList(s.URL), NoShipped: true, Transport: s.Client().Transport, Now: k.now, Logger: (&logBuffer{}).logger()})
+		for range 4 {
+			if err := v.Refresh(context.Background(), 0); err != nil {
+				t.Fatal(err)
+			}
+			if v.List()[0].Age != 0 {
+				t.Errorf("%s: age %v right after the source confirmed it", validator, v.List()[0].Age)
+			}
+			k.advance(27 * time.Hour)
+		}
+		if full != 1 || same != 3 {
+			t.Errorf("%s: %d full answers and %d not modified, want 1 and 3", validator, full, same)
+		}
+	}
+}
+
+func TestStaleListsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, body(goodList))
+	k, logs := newClock(day), &logBuffer{}
+	v := newVerifier(t, Config{Catalogue: oneList(s.URL), NoShipped: true, Transport: s.Client().Transport, Now: k.now, Logger: logs.logger(), MaxAge: 48 * time.Hour})
+	if !v.List()[0].Stale {
+		t.Error("a list that holds nothing is not called stale")
+	}
+	if err := v.Refresh(context.Background(), 0); err != nil || v.List()[0].Stale {
+		t.Fatal(err, v.List()[0].Stale)
+	}
+	s.serve(body(""))
+	for range 8 {
+		k.advance(8 * time.Hour)
+		_ = v.Refresh(context.Background(), 0)
+	}
+	if n := strings.Count(logs.String(), "ranges are old"); n != 1 {
+		t.Errorf("warned %d times within a day of being stale, want once", n)
+	}
+	if oldest, empty := v.Age(); oldest != 64*time.Hour || empty != 0 || !v.List()[0].Stale {
+		t.Errorf("age %v, %d empty, stale %v", oldest, empty, v.List()[0].Stale)
+	}
+	k.advance(24 * time.Hour)
+	_ = v.Refresh(context.Background(), 0)
+	if n := strings.Count(logs.String(), "ranges are old"); n != 2 {
+		t.Errorf("warned %d times, want once a day", n)
+	}
+}
+
+// TestHangingSourcesSlowNoRequest: sources that never answer cost the one
+// request that carries the refresh its budget, others nothing, and the next
+// minute's nothing either.
+func TestHangingSourcesSlowNoRequest(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s := newListServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	defer close(release)
+	stub := newDNS(t)
+	stub.hang.Store(true)
+	k := newClock(day)
+	v := newVerifier(t, Config{Catalogue: oneList(s.URL), NoShipped: true, Transport: s.Client().Transport, Resolver: stub.resolver(),
+		Now: k.now, Logger: (&logBuffer{}).logger(),
+		Snapshots: []Snapshot{held(map[string][]string{"google": {"66.249.64.0/19"}})}})
+	k.advance(48 * time.Hour)
+	hit := func() {
+		if verified(v, "66.249.66.1", uaGooglebot, k.now()) != ByRange || verified(v, "45.55.1.2", uaGooglebot, k.now()) != NoProof {
+			t.Error("a table that is being refreshed answers differently")
+		}
+	}
+	hit()
+	done := make(chan struct{})
+	go func() { defer close(done); _ = v.Refresh(context.Background(), 200*time.Millisecond) }()
+	for busy := true; busy; { // requests meanwhile: the refresh is one's, the others pass it by
+		select {
+		case <-done:
+			busy = false
+		default:
+			hit()
+			if !v.flight.TryLock() {
+				if err := v.Refresh(context.Background(), time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				v.flight.Unlock()
+			}
+		}
+	}
+	hit()
+	asked := s.requests.Load() + stub.queries.Load()
+	if asked == 0 || !v.Due() {
+		t.Fatalf("%d questions, due %v: the sources were not asked at all", asked, v.Due())
+	}
+	for range 100 { // within the pause: at once, or this test would take an hour each
+		if err := v.Refresh(context.Background(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.requests.Load() + stub.queries.Load(); n != asked {
+		t.Errorf("asked %d more times during the pause", n-asked)
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	k.advance(2 * time.Minute)
+	cancel() // the answer was complete before the refresh began
+	_ = v.Refresh(gone, time.Hour)
+	if !v.Due() {
+		t.Error("a refresh that was cut short counts as done")
+	}
+}
+
+// TestHangingSourceYields: one list that hangs does not keep the others out.
+func TestHangingSourceYields(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/good" {
+			body(goodList)(w, r)
+			return
+		}
+		<-r.Context().Done()
+	})
+	cat := oneList(s.URL + "/hang0")
+	for i := 1; i < 2*fetches; i++ {
+		cat.Lists = append(cat.Lists, List{ID: fmt.Sprintf("hang%d", i), URL: fmt.Sprintf("%s/hang%d", s.URL, i), Format: GoogleJSON, Agents: []string{"Googlebot"}})
+	}
+	cat.Lists = append(cat.Lists, List{ID: "good", URL: s.URL + "/good", Format: GoogleJSON, Agents: []string{"Googlebot"}, Dedicated: true})
+	k := newClock(day)
+	v := newVerifier(t, Config{Catalogue: cat, NoShipped: true, Transport: s.Client().Transport, Now: k.now, Logger: (&logBuffer{}).logger()})
+	rounds := 0
+	for ; verified(v, "66.249.66.1", uaChrome, k.now()) != ByRange; rounds++ {
+		if rounds == 4 {
+			t.Fatal("the good list was never reached")
+		}
+		_ = v.Refresh(context.Background(), 100*time.Millisecond)
+		k.advance(2 * time.Minute)
+	}
+}
+
+func TestRunRefreshesUntilStopped(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, body(goodList))
+	stub := newDNS(t, ptr(t, "45.55.1.2", "c.googlebot.com."), "c.googlebot.com. 60 IN A 45.55.1.2")
+	v := newVerifier(t, Config{Catalogue: oneList(s.URL), NoShipped: true, Transport: s.Client().Transport, Resolver: stub.resolver(), Logger: (&logBuffer{}).logger()})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); v.Run(ctx) }()
+	until := func(what string, addr, ua string, want Proof) {
+		for verified(v, addr, ua, time.Now()) != want {
+			if ctx.Err() != nil {
+				t.Fatal("never:", what)
+			}
+			time.Sleep(time.Millisecond) // waits for another goroutine, measures nothing
+		}
+	}
+	until("the list", "66.249.66.1", uaChrome, ByRange)
+	until("the claim", "45.55.1.2", uaGooglebot, ByReverse)
+	cancel()
+	<-stopped
+}
+
+func TestUpdateWritesADiffableFile(t *testing.T) {
+	t.Parallel()
+	s := newListServer(t, body(goodList))
+	k := newClock(day)
+	path := filepath.Join(t.TempDir(), "ranges.txt")
+	cat := oneList(s.URL + "/list.json")
+	cat.Lists = append(cat.Lists, List{ID: "broken", URL: s.URL[:len(s.URL)-1] + "0/", Format: PlainText, Agents: []string{"Googlebot"}},
+		List{ID: "manual", Format: PlainText, Agents: []string{"Googlebot"}})
+	v := newVerifier(t, Config{Catalogue: cat, NoShipped: true, Transport: s.Client().Transport, Now: k.now, Logger: (&logBuffer{}).logger(),
+		Snapshots: []Snapshot{held(map[string][]string{"manual": {"207.241.224.0/20"}, "unknown": {"8.8.8.8/32"}})}})
+	changes, err := v.Update(context.Background(), path)
+	if err != nil || len(changes) != 2 || changes[0].After != 1 || changes[0].Error != "" || changes[1].Error == "" {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Ranges of crawlers as their operators publish them. DO NOT EDIT: written by `stile crawlers update`.\n" +
+		"# written 2026-06-01T12:00:00Z\nstile-crawler-ranges 1\n" +
+		"\nlist google\nsource " + s.URL + "/list.json\ncreated 2026-06-01T00:00:00Z\nfetched 2026-06-01T12:00:00Z\n66.249.64.0/19\n" +
+		"\nlist manual\nsource test\ncreated 2026-06-01T11:00:00Z\nfetched 2026-06-01T12:00:00Z\n207.241.224.0/20\n"
+	if string(b) != want {
+		t.Errorf("wrote\n%s\nwant\n%s", b, want)
+	}
+	snap, err := ReadSnapshot(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newVerifier(t, Config{Catalogue: cat, NoShipped: true, Now: k.now, Snapshots: []Snapshot{snap}})
+	if verified(again, "66.249.66.1", uaChrome, day) != ByRange || again.List()[0].Origin != "file" {
+		t.Error("the file does not serve as a snapshot")
+	}
+	s.serve(body(""))
+	if _, err := v.Update(context.Background(), path); !errors.Is(err, ErrNothingFetched) {
+		t.Errorf("nothing fetched: %v", err)
+	}
+	if now, _ := os.ReadFile(path); !bytes.Equal(now, b) {
+		t.Error("the file changed although nothing was fetched")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".crawlers-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestNewestSnapshotWins(t *testing.T) {
+	t.Parallel()
+	older, newer := held(map[string][]string{"bing": {"157.55.39.0/24"}}), held(map[string][]string{"bing": {"40.77.167.0/24"}})
+	h := older["bing"]
+	h.Created = h.Created.Add(-time.Hour)
+	older["bing"] = h
+	for _, order := range [][]Snapshot{{older, newer}, {newer, older}} {
+		v := newVerifier(t, Config{Snapshots: order})
+		if p := v.Snapshot()["bing"].Prefixes; len(p) != 1 || p[0] != netip.MustParsePrefix("40.77.167.0/24") {
+			t.Errorf("holds %v", p)
+		}
+	}
+}
+
+func TestShippedSnapshot(t *testing.T) {
+	t.Parallel()
+	s, err := Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, l := range Default().Lists {
+		ids[l.ID] = true
+	}
+	for id, h := range s {
+		if !ids[id] || h.Source == "" || h.Fetched.IsZero() || !h.Partial {
+			t.Errorf("list %s: unknown, unsourced, undated or not called an excerpt: %+v", id, h)
+		}
+	}
+	v := newVerifier(t, Config{})
+	if verified(v, "66.249.66.1", uaGooglebot, day) != ByRange {
+		t.Error("a cold start does not know Googlebot's main range")
+	}
+	if !v.Due() {
+		t.Error("an excerpt is not refreshed at once")
+	}
+	for _, bad := range []string{"", "hello", "stile-crawler-ranges 1\n8.8.8.8", "stile-crawler-ranges 1\nlist A", "stile-crawler-ranges 1\nlist a\nlist a",
+		"stile-crawler-ranges 1\nlist a\n0.0.0.0/0", "stile-crawler-ranges 1\nlist a\nfetched yesterday"} {
+		if _, err := ReadSnapshot([]byte(bad)); !errors.Is(err, ErrSnapshot) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}

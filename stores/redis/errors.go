@@ -3,11 +3,11 @@ package redis
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/stores/redis/bitfield"
 )
 
 var (
@@ -29,30 +29,11 @@ func unknown(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// refusals are the beginnings of error replies by which a Redis server refuses a
-// command before it runs. Other error replies prove nothing: a proxy in between
-// (Envoy, Twemproxy) reports its own lost upstream connections as "ERR …".
-var refusals = []string{
-	"OOM ", "READONLY ", "NOAUTH ", "WRONGPASS ", "NOPERM ", "LOADING ",
-	"MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "MOVED ", "ASK ", "CROSSSLOT ",
-	"MISCONF ", "NOREPLICAS ", "BUSY ", "WRONGTYPE ",
-	"ERR unknown command", "ERR max number of clients", "ERR AUTH", "ERR invalid password",
-	"ERR wrong number of arguments", "ERR bit offset", "ERR value is not an integer",
-}
-
 // refused reports whether err is the server's proof that it did not run the
 // command.
 func refused(err error) bool {
 	var reply goredis.Error
-	if !errors.As(err, &reply) {
-		return false
-	}
-	for _, prefix := range refusals {
-		if strings.HasPrefix(reply.Error(), prefix) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &reply) && bitfield.Refused(reply.Error())
 }
 
 // classify turns a command's error into the store's: written says whether the

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/stilehq/stile/stores/redis/bitfield"
 )
 
 // maxFlight bounds the requests of one pipeline, so that one slow reply does
@@ -25,14 +27,14 @@ type lane struct {
 	client *goredis.Client
 	limit  int // pipelines in flight at once = connections
 	stats  *stats
-	home   func(name string) *expiries // where an expiry belongs now; the lane's own unless a slot moved
+	home   func(name string) *bitfield.Pending // where an expiry belongs now; the lane's own unless a slot moved
 
 	mu      sync.Mutex
 	flights int
 	queue   []*request
 	closed  bool
 
-	expiries expiries
+	expiries bitfield.Pending
 }
 
 // stats counts what was sent, over all lanes of a store.
@@ -183,16 +185,16 @@ func (l *lane) landed(req *request) {
 		if req.cmds[first+i].Err() != nil {
 			l.giveBack(req.expiry[i : i+1])
 		} else {
-			l.expiries.confirm(e.name)
+			l.expiries.Confirm(e.Name)
 		}
 	}
 }
 
 // giveBack keeps expiries that were not confirmed for a later trip, up to
 // maxTries: sending an EXPIREAT twice does no harm, and sending it for ever would.
-func (l *lane) giveBack(list []expiry) {
+func (l *lane) giveBack(list []bitfield.Expiry) {
 	for _, e := range list {
-		l.home(e.name).add(e)
+		l.home(e.Name).Add(e)
 	}
 }
 

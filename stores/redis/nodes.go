@@ -11,6 +11,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/stilehq/stile/stores/redis/bitfield"
 )
 
 // refreshEvery is the shortest time between two looks at a cluster's topology
@@ -66,7 +68,7 @@ func (n *nodes) at(addr string) *lane {
 		return nil
 	}
 	l := &lane{client: goredis.NewClient(options(n.cfg, addr)), limit: n.cfg.Pool, stats: n.stats}
-	l.home = func(name string) *expiries {
+	l.home = func(name string) *bitfield.Pending {
 		if now := n.lane(name); now != nil {
 			return &now.expiries
 		}

@@ -10,18 +10,15 @@ import (
 	"github.com/stilehq/stile/stores/redis/bitfield"
 )
 
-// maxSettle bounds the expiries that one Settle sends to one server.
-const maxSettle = 512
-
 // A request is what one caller has for one lane: some commands that go out
 // together, in order, on one connection.
 type request struct {
 	name    string // key of the first command
 	cmds    []goredis.Cmder
-	lead    int           // commands before the first row's: 1 after ASKING
-	expiry  []expiry      // the last commands: to be given back if they fail
-	written atomic.Bool   // the client began to encode the request: no longer "not applied"
-	done    chan struct{} // closed when every cmd has its reply or error
+	lead    int               // commands before the first row's: 1 after ASKING
+	expiry  []bitfield.Expiry // the last commands: to be given back if they fail
+	written atomic.Bool       // the client began to encode the request: no longer "not applied"
+	done    chan struct{}     // closed when every cmd has its reply or error
 }
 
 // MarshalBinary lets a request stand for the key name among the arguments of its
@@ -63,9 +60,9 @@ func (r *request) add(words []string) {
 }
 
 // addExpiry appends an EXPIREAT; no row may follow.
-func (r *request) addExpiry(e expiry) {
+func (r *request) addExpiry(e bitfield.Expiry) {
 	var buf [3]string
-	words := bitfield.AppendExpiry(buf[:0], e.name, e.at)
+	words := bitfield.AppendExpiry(buf[:0], e.Name, e.At)
 	r.cmds = append(r.cmds, goredis.NewIntCmd(context.Background(), r.args(words)...))
 	r.expiry = append(r.expiry, e)
 }
@@ -73,13 +70,13 @@ func (r *request) addExpiry(e expiry) {
 // boardAgain adds the command of a row to the trip of the lane that its slot has
 // moved to. While the slot is still being moved (ask), the new node serves it
 // only right after ASKING, so each such row travels in a request of its own.
-func boardAgain(trips []trip, l *lane, ask bool, i int, name string, r *rows.Row, now int64) []trip {
+func boardAgain(trips []trip, l *lane, ask bool, i int, name string, r *rows.Row) []trip {
 	if !ask {
-		return board(trips, l, i, name, r, now)
+		return board(trips, l, i, name, r)
 	}
 	req := &request{lead: 1}
 	req.cmds = append(req.cmds, goredis.NewStatusCmd(context.Background(), "ASKING"))
 	var buf [32]string
-	req.add(bitfield.Append(buf[:0], name, r, bitfield.Expiry(r, now)))
+	req.add(bitfield.Append(buf[:0], name, r))
 	return append(trips, trip{lane: l, req: req, rows: []int{i}})
 }

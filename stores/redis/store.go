@@ -71,10 +71,8 @@ func (s *Store) Trips() int64 { return s.stats.trips.Load() }
 // refused them several times.
 func (s *Store) Pending() (waiting int, dropped int64) {
 	for _, l := range s.nodes.all() {
-		l.expiries.mu.Lock()
-		waiting += len(l.expiries.pending)
-		dropped += l.expiries.dropped
-		l.expiries.mu.Unlock()
+		w, d := l.expiries.Len()
+		waiting, dropped = waiting+w, dropped+d
 	}
 	return waiting, dropped
 }
@@ -101,7 +99,6 @@ func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
 	if err := s.nodes.ready(ctx); err != nil {
 		return failAll(b, notApplied(err))
 	}
-	now := b.Now.Unix()
 	var (
 		trips    []trip
 		tripsBuf [4]trip
@@ -115,21 +112,21 @@ func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
 		name := s.cfg.Namer.Name(r)
 		names = append(names, name)
 		if len(r.Cells) > 0 {
-			trips = board(trips, s.nodes.lane(name), i, name, r, now)
+			trips = board(trips, s.nodes.lane(name), i, name, r)
 		}
 	}
 	s.run(ctx, trips)
 
 	var again []trip
 	for t := range trips {
-		s.receive(&trips[t], b, names, now, &again)
+		s.receive(&trips[t], b, names, &again)
 	}
 	if len(again) > 0 {
 		// The slot has moved, and the refusal proves that nothing was applied:
 		// once more to where it is now. A second refusal is the row's error.
 		s.run(ctx, again)
 		for t := range again {
-			s.receive(&again[t], b, names, now, nil)
+			s.receive(&again[t], b, names, nil)
 		}
 	}
 	for i := range b.Rows {
@@ -141,7 +138,7 @@ func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
 }
 
 // board adds the command of row i to the trip of its lane.
-func board(trips []trip, l *lane, i int, name string, r *rows.Row, now int64) []trip {
+func board(trips []trip, l *lane, i int, name string, r *rows.Row) []trip {
 	at := -1
 	for t := range trips {
 		if trips[t].lane == l {
@@ -155,7 +152,7 @@ func board(trips []trip, l *lane, i int, name string, r *rows.Row, now int64) []
 	}
 	t := &trips[at]
 	var buf [32]string
-	words := bitfield.Append(buf[:0], name, r, bitfield.Expiry(r, now))
+	words := bitfield.Append(buf[:0], name, r)
 	t.req.add(words)
 	t.rows = append(t.rows, i)
 	return trips
@@ -166,7 +163,7 @@ func (s *Store) run(ctx context.Context, trips []trip) {
 	var wg sync.WaitGroup
 	for i := range trips {
 		t := &trips[i]
-		for _, e := range t.lane.expiries.take(maxRide) {
+		for _, e := range t.lane.expiries.Take(bitfield.MaxRide) {
 			t.req.addExpiry(e)
 		}
 		if i == len(trips)-1 {
@@ -180,7 +177,7 @@ func (s *Store) run(ctx context.Context, trips []trip) {
 
 // receive reads the replies of a trip into its rows, and boards rows whose slot
 // has moved on again; again is nil for rows that have been sent on before.
-func (s *Store) receive(t *trip, b *core.Batch, names []string, now int64, again *[]trip) {
+func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
 	for k, i := range t.rows {
 		r := &b.Rows[i]
 		if t.err != nil {
@@ -195,7 +192,7 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, now int64, again
 		if err != nil {
 			r.Err = classify(err, t.req.written.Load())
 			if l, ask := s.nodes.redirect(err); l != nil && again != nil {
-				*again = boardAgain(*again, l, ask, i, names[i], r, now)
+				*again = boardAgain(*again, l, ask, i, names[i], r)
 				continue
 			}
 			s.nodes.failed(err)
@@ -207,16 +204,7 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, now int64, again
 			continue
 		}
 		r.Err = nil
-		s.note(t.lane, names[i], r, previous, now)
-	}
-}
-
-// note keeps the expiry of a row for Settle if it is due.
-func (s *Store) note(l *lane, name string, r *rows.Row, previous, now int64) {
-	at := bitfield.Expiry(r, now)
-	due, sure := bitfield.Due(r, previous, at, int64(s.cfg.Repair))
-	if due && (sure || !l.expiries.isConfirmed(name)) {
-		l.expiries.add(expiry{name: name, at: at})
+		t.lane.expiries.Note(names[i], r, previous, int64(s.cfg.Repair))
 	}
 }
 
@@ -234,7 +222,7 @@ func failAll(b *core.Batch, err error) error {
 func (s *Store) Settle(ctx context.Context) error {
 	var trips []trip
 	for _, l := range s.nodes.all() {
-		list := l.expiries.take(maxSettle)
+		list := l.expiries.Take(bitfield.MaxSettle)
 		if len(list) == 0 {
 			continue
 		}

@@ -51,12 +51,12 @@ func Decode(r *rows.Row, reply []int64) (previous int64, err error) {
 }
 
 // Due reports whether the record of a decoded row needs an EXPIREAT: it is new
-// (previous is 0), its expiry was another one, or no count of it exceeds repair,
+// (previous is 0), its Until has moved, or no count of it exceeds repair,
 // so that whoever created it may have died before setting the expiry. Repair 0
 // or 1 never asks a second time. A caller that has itself seen the expiry
 // confirmed need not follow the third reason; sure reports that it was one of
 // the first two.
-func Due(r *rows.Row, previous, expiry, repair int64) (due, sure bool) {
+func Due(r *rows.Row, previous, repair int64) (due, sure bool) {
 	switch {
 	case len(r.Cells) == 0 || !r.Writes():
 		return false, false
@@ -64,10 +64,10 @@ func Due(r *rows.Row, previous, expiry, repair int64) (due, sure bool) {
 		// The refund found no record, or one whose creator is still to set the
 		// expiry: asking twice is harmless.
 		return previous == 0, previous == 0
-	case previous != expiry:
+	case previous != r.Until:
 		// For a clock the recorded expiry may be the later one; then the
 		// record keeps it and nothing is due.
-		if previous > expiry && r.Epoch == 0 && r.Start == 0 {
+		if previous > r.Until && r.Epoch == 0 && r.Start == 0 {
 			return false, false
 		}
 		return true, true

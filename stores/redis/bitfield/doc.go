@@ -29,14 +29,14 @@
 // EXPIREAT per slot of a row (24 a day for a row of hours) and knows nothing of
 // clocks; it costs about 25 bytes of the request and 8 of the record.
 //
-// A row of clocks has an Until that moves with every hit. Its expiry is rounded
-// up to a step of half to all of its remaining life (see [Expiry]), so that
-// EXPIREAT is due about once per window and not once per hit.
+// A row of clocks has an Until that moves. The planner moves it in long steps, so
+// EXPIREAT is due about once a step and not once a hit; when the clocks of two
+// instances disagree about the step, the later expiry stays.
 //
 // A process may die between the two commands. Then place 0 says that an expiry
 // was asked for and none is set. [Due] therefore asks again while no count of
 // the row exceeds a small number, for a caller that has not itself seen the
-// expiry confirmed. A clock repairs itself with the next step.
+// expiry confirmed. A clock repairs itself with its next step.
 //
 // # What creates a record
 //

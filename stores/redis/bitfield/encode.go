@@ -2,7 +2,6 @@ package bitfield
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 
 	"github.com/stilehq/stile/core/rows"
@@ -40,10 +39,8 @@ func place(slot uint16) string {
 }
 
 // Append appends the command of r under name to dst, word by word, and returns
-// it. Expiry is the value of [Expiry] for r; it is written only by a row that
-// may create its record. A row without cells needs no command: dst is returned
-// as it was.
-func Append(dst []string, name string, r *rows.Row, expiry int64) []string {
+// it. A row without cells needs no command: dst is returned as it was.
+func Append(dst []string, name string, r *rows.Row) []string {
 	if len(r.Cells) == 0 {
 		return dst
 	}
@@ -56,7 +53,7 @@ func Append(dst []string, name string, r *rows.Row, expiry int64) []string {
 	}
 	dst = append(dst, Write, name, overflow, sat)
 	if r.Creates() {
-		dst = append(dst, set, u63, places[0], strconv.FormatInt(expiry, 10))
+		dst = append(dst, set, u63, places[0], strconv.FormatInt(r.Until, 10))
 	} else {
 		dst = append(dst, get, u63, places[0])
 	}
@@ -89,21 +86,4 @@ func sum(floor, add int64) int64 {
 		return math.MaxInt64
 	}
 	return floor + add
-}
-
-// Expiry returns the Unix second at which the record of r is to expire, for a
-// caller whose clock says now (Unix seconds). It is r.Until for a row of an
-// epoch. For a row of clocks (Epoch and Start 0) it is r.Until rounded up to a
-// multiple of the largest power of two not above the row's remaining life, at
-// least 64 s: at most one more life, and the same value for about one life.
-func Expiry(r *rows.Row, now int64) int64 {
-	if r.Epoch != 0 || r.Start != 0 {
-		return r.Until
-	}
-	life := max(r.Until-now, 64)
-	step := int64(1) << (bits.Len64(uint64(life)) - 1)
-	if r.Until > math.MaxInt64-step {
-		return r.Until
-	}
-	return (r.Until + step - 1) / step * step
 }

@@ -21,6 +21,11 @@ type reader struct {
 	warnings []Warning
 	origin   map[string]place // of every value that was read
 	bad      map[string]bool  // paths that have an error already: one mistake, one message
+	broken   map[string]bool  // paths whose values could not be read, with all inside of them
+}
+
+func newReader(env func(string) string, origin map[string]place) *reader {
+	return &reader{env: env, origin: origin, bad: map[string]bool{}, broken: map[string]bool{}}
 }
 
 func (r *reader) report(e *Error) {
@@ -28,8 +33,13 @@ func (r *reader) report(e *Error) {
 	r.bad[e.Path] = true
 }
 
-// fail reports an error of the value at path.
+// fail reports that the value at path could not be read.
 func (r *reader) fail(path, problem, remedy string) {
+	r.broken[path] = true
+	r.reportAt(path, problem, remedy)
+}
+
+func (r *reader) reportAt(path, problem, remedy string) {
 	p := r.place(path)
 	r.report(&Error{Line: p.line, Env: p.env, Path: path, Problem: problem, Remedy: remedy})
 }
@@ -132,10 +142,7 @@ func (r *reader) pairs(n *yaml.Node, path string, known []string, visit func(key
 			r.report(&Error{Line: key.Line, Path: path, Problem: "has a key that is no plain word", Remedy: "known keys: " + strings.Join(known, ", ")})
 			continue
 		}
-		sub := key.Value
-		if path != "" {
-			sub = path + "." + key.Value
-		}
+		sub := join(path, key.Value)
 		if line, dup := seen[key.Value]; dup {
 			r.report(&Error{Line: key.Line, Path: sub, Problem: fmt.Sprintf("is given twice, first on line %d", line), Remedy: "keep one"})
 			continue
@@ -145,6 +152,7 @@ func (r *reader) pairs(n *yaml.Node, path string, known []string, visit func(key
 			remedy := "known keys: " + strings.Join(known, ", ")
 			if near := nearest(key.Value, known); near != "" {
 				remedy = "did you mean " + near + "?"
+				r.bad[join(path, near)] = true // do not call it missing as well
 			}
 			r.report(&Error{Line: key.Line, Path: sub, Problem: "unknown key", Remedy: remedy})
 			continue

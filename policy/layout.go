@@ -162,7 +162,7 @@ func rankPaths(r record) int {
 // [*Error] for each bucket that the store cannot count; core would answer it
 // with [core.ErrUnsupported] on every navigation.
 func CheckStore(f *File, features core.Features) ([]Warning, error) {
-	v := &validator{reader: &reader{origin: f.origin, bad: map[string]bool{}}, f: f}
+	v := &validator{reader: newReader(nil, f.origin), f: f}
 	longest := time.Duration(0)
 	for i := range f.Buckets {
 		b := &f.Buckets[i]

@@ -55,7 +55,7 @@ func parse(name string, data []byte, env func(string) string, now time.Time) (*F
 	f := defaults()
 	f.name = name
 	f.origin = map[string]place{}
-	r := &reader{env: env, origin: f.origin, bad: map[string]bool{}}
+	r := newReader(env, f.origin)
 	if root := r.document(data); root != nil {
 		r.file(root, f)
 		r.overrides(f)

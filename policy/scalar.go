@@ -109,7 +109,11 @@ func setScalar(v reflect.Value, text, tag string) (problem, remedy string) {
 		}
 		v.Set(reflect.ValueOf(Date{d}))
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
-		if tag != "!!int" && tag != "" {
+		switch {
+		case tag == "!!int" || tag == "" || tag == "!!float" && decimal.MatchString(text): // digits that overflow are floats to YAML
+		case tag == "!!float":
+			return text + " is not a whole number", "write only digits"
+		default:
 			return mistyped, ""
 		}
 		if !decimal.MatchString(text) {

@@ -32,11 +32,11 @@ func (v *validator) all() {
 	v.answer()
 }
 
-// fail reports an error at path, unless the value there, or a part around it,
-// has one already.
+// fail reports an error at path, unless the value there has one already, or a
+// part around it could not be read.
 func (v *validator) fail(path, problem, remedy string) {
 	if !v.spoilt(path) {
-		v.reader.fail(path, problem, remedy)
+		v.reportAt(path, problem, remedy)
 	}
 }
 
@@ -49,8 +49,11 @@ func (v *validator) warn(path, problem, remedy string) {
 }
 
 func (v *validator) spoilt(path string) bool {
+	if v.bad[path] {
+		return true
+	}
 	for path != "" {
-		if v.bad[path] {
+		if v.broken[path] {
 			return true
 		}
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
@@ -196,7 +199,7 @@ func (v *validator) strength(path string, s Secrets, least, most int) {
 	case s.Len() < least:
 		v.fail(path, "is missing", "put the secret into an environment variable, and write env:NAME")
 	case s.Len() > most:
-		v.fail(path, fmt.Sprintf("holds %d secrets", s.Len()), fmt.Sprintf("%d are the most: the new one first, then the old one", most))
+		v.fail(path, fmt.Sprintf("holds %d secrets", s.Len()), fmt.Sprintf("write at most %d, the newest first", most))
 	}
 	for _, value := range s.values {
 		if len(value) < minSecret {

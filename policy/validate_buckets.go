@@ -126,8 +126,8 @@ func (v *validator) bucketKey(b *Bucket, path string) {
 	id := &v.f.Identify
 	switch path += ".key"; b.Key.Kind() {
 	case rows.Cookie:
-		if id.Cookie == nil || id.Cookie.Secrets.Len() == 0 {
-			v.identityMissing(path, "identify.cookie", "cookie buckets count signed cookies, and identify.cookie.secrets is not set")
+		if id.Cookie == nil { // without secrets it has been told so
+			v.identityMissing(path, "identify.cookie", "cookie buckets count signed cookies, and identify.cookie is not set")
 		}
 	case rows.User:
 		if id.JWT == nil {
@@ -150,12 +150,9 @@ func (v *validator) bucketKey(b *Bucket, path string) {
 }
 
 func (v *validator) identityMissing(path, part, problem string) {
-	for bad := range v.bad { // the part is there, and what is wrong with it has been said
-		if bad == part || len(bad) > len(part) && bad[:len(part)+1] == part+"." {
-			return
-		}
+	if !v.spoilt(part) {
+		v.fail(path, problem, "set "+part)
 	}
-	v.fail(path, problem, "set "+part)
 }
 
 func (v *validator) bucketDay(b *Bucket, path string) {

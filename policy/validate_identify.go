@@ -53,7 +53,7 @@ func (v *validator) jwt(j *JWT) {
 		j.Header = ""
 	}
 	if (j.JWKS != "") == (j.JWKSFile != "") {
-		v.fail(path, "needs jwks or jwks_file, one of them", "write jwks: https://login.example.org/.well-known/jwks.json")
+		v.fail(path+".jwks", "needs jwks or jwks_file, one of them", "write jwks: https://login.example.org/.well-known/jwks.json")
 	}
 	if j.JWKS != "" {
 		if u, err := url.Parse(j.JWKS); err != nil || u.Host == "" || !secureURL(u) {
@@ -76,7 +76,7 @@ func (v *validator) jwt(j *JWT) {
 	}
 	switch {
 	case (j.Header != "") == (j.Cookie != ""):
-		v.fail(path, "needs header or cookie, one of them", "write header: Authorization")
+		v.fail(path+".header", "needs header or cookie, one of them", "write header: Authorization")
 	case j.Header != "":
 		j.Header = v.fieldName(path+".header", j.Header)
 	case !tokenForm.MatchString(j.Cookie):
@@ -127,7 +127,7 @@ const maxMultiply = 10_000
 // ParseAPIKeys reads the file that identify.api_keys.file names: a YAML list of
 // {hash, name, tier}, as strict as the policy. The error joins every [*Error].
 func ParseAPIKeys(data []byte) ([]APIKey, error) {
-	r := &reader{origin: map[string]place{}, bad: map[string]bool{}}
+	r := newReader(nil, map[string]place{})
 	var list []APIKey
 	if len(data) > MaxSize {
 		return nil, &Error{Problem: fmt.Sprintf("the file of API keys is larger than %d bytes", MaxSize)}

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -16,9 +17,9 @@ const noRefund = 60 // seconds
 // A party is everything one request may be charged to.
 type party struct {
 	own      Key
-	anchor   int64 // Unix microseconds: a cookie's issue; 0 = none
-	multiply int64 // of own limits
-	client   *Client
+	anchor   int64        // Unix microseconds: a cookie's issue; 0 = none
+	multiply int64        // of own limits
+	network  netip.Prefix // around the client; invalid = unidentified
 	asn      uint32
 	request  *Request
 	proven   bool // the peer may speak for others: its header keys count
@@ -29,7 +30,7 @@ type party struct {
 func (p *party) outerKey(g *group, id func(uint32) string) (Key, bool) {
 	switch g.kind {
 	case rows.Network:
-		return Key{Kind: rows.Network, Net: p.client.Network}, p.client.Network.IsValid()
+		return Key{Kind: rows.Network, Net: p.network}, p.network.IsValid()
 	case rows.ASN:
 		if p.asn == 0 {
 			return Key{}, false

@@ -6,11 +6,11 @@ import "strings"
 // rests on were recorded from real browsers; see testdata/browser-requests.jsonl
 // and docs/counting.md.
 func (c *Count) classify(r *Request) (Class, Reason) {
-	if isUpgrade(r) {
-		return Ignored, ReasonUpgrade
-	}
 	if !c.countsMethod(r.Method) {
 		return Ignored, ReasonMethod
+	}
+	if isUpgrade(r) {
+		return Ignored, ReasonUpgrade
 	}
 	if !c.countsPath(r) {
 		return Ignored, ReasonPath

@@ -85,6 +85,7 @@ func (s *ClientSource) Proven(r *Request) bool {
 // countHops takes the entry that the outermost of TrustedHops proxies wrote.
 func (s *ClientSource) countHops(r *Request, peer netip.Addr) Client {
 	chain := newChain(r)
+	n := chain.count()
 	hops := max(s.TrustedHops, 1)
 	entry, ok := "", false
 	for range hops {
@@ -92,7 +93,6 @@ func (s *ClientSource) countHops(r *Request, peer netip.Addr) Client {
 			break
 		}
 	}
-	n := chain.count()
 	switch {
 	case n == 0:
 		return s.fallback(peer, ClientMissing, 0)
@@ -156,7 +156,7 @@ func (s *ClientSource) client(a netip.Addr, p ClientProblem, hops int) Client {
 }
 
 // key returns the address key of the client.
-func (c *Client) key() Key {
+func (c Client) key() Key {
 	if !c.Addr.IsValid() {
 		return Key{Kind: rows.Address, ID: unidentifiedID}
 	}
@@ -204,10 +204,9 @@ func (c *chain) prev() (string, bool) {
 	return "", false
 }
 
-// count returns how many entries there are, at most maxChain.
+// count returns how many entries are left, at most maxChain. It works on a copy.
 func (c chain) count() int {
-	n := 0
-	for c.seen = 0; ; n++ {
+	for n := 0; ; n++ {
 		if _, ok := c.prev(); !ok {
 			return n
 		}

@@ -64,3 +64,18 @@ func addressKey(s string) Key {
 type prefix = netip.Prefix
 
 func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// fixedCrawler verifies by address.
+type fixedCrawler map[string]Crawler
+
+func (f fixedCrawler) VerifyCrawler(_ *Request, a netip.Addr) Crawler { return f[a.String()] }
+
+// fixedNetwork holds IPv4 /24 networks.
+type fixedNetwork map[string]Network
+
+func (f fixedNetwork) LookupNetwork(a netip.Addr) (Network, bool) {
+	p, _ := a.Prefix(24)
+	n, ok := f[p.String()]
+	n.Prefix = p
+	return n, ok
+}

@@ -190,7 +190,7 @@ func (l *Limiter) Decide(ctx context.Context, r *Request) Decision {
 // Options.Identifiers; the address comes last.
 func (l *Limiter) identify(r *Request, d *Decision) party {
 	d.Client = l.policy.Client.Resolve(r)
-	who := party{own: d.Client.key(), multiply: 1, client: &d.Client, request: r}
+	who := party{own: d.Client.key(), multiply: 1, network: d.Client.Network, request: r}
 	who.proven = d.Client.Problem != ClientUntrusted && l.policy.Client.Proven(r)
 	if !d.Client.Addr.IsValid() {
 		who.multiply = unidentifiedFactor

@@ -16,13 +16,22 @@ import (
 // segment makes no difference. Patterns are immutable and safe for concurrent
 // use; matching the forms used by [DefaultExclude] does not allocate.
 type Patterns struct {
-	source   []string
-	all      bool
-	exact    map[string]struct{}
-	suffix   map[string]struct{} // extensions, lower case, without dot
-	prefix   []string            // "/x" for "/x/**"
-	segments [][]string
-	base     []string // lower case, for the last segment
+	source []string
+	all    bool
+	exact  map[string]struct{}
+	suffix map[string]struct{} // extensions, lower case, without dot
+	prefix map[string][]string // "/x/y" for "/x/y/**", by its first segment
+	last   map[string]struct{} // "x" for "/**/x"
+	base   []string            // lower case, for the last segment
+	globs  []glob              // everything else
+}
+
+// A glob is a pattern that is matched segment by segment. Most paths are told
+// apart from it by the literal text it begins and ends with.
+type glob struct {
+	segments []string
+	head     string // what the path must begin with, after its slash
+	lastHead string // what the last segment must begin with
 }
 
 // CompilePatterns compiles a list. The error names the first pattern that
@@ -32,6 +41,8 @@ func CompilePatterns(list ...string) (*Patterns, error) {
 		source: slices.Clone(list),
 		exact:  map[string]struct{}{},
 		suffix: map[string]struct{}{},
+		prefix: map[string][]string{},
+		last:   map[string]struct{}{},
 	}
 	for _, s := range list {
 		if err := p.add(s); err != nil {
@@ -68,7 +79,8 @@ func (p *Patterns) add(s string) error {
 		s = strings.TrimSuffix(s, "/")
 	}
 	if head, ok := strings.CutSuffix(s, "/**"); ok && !strings.Contains(head, "*") {
-		p.prefix = append(p.prefix, head)
+		first := firstSegment(head)
+		p.prefix[first] = append(p.prefix[first], head)
 		return nil
 	}
 	if !strings.Contains(s, "*") {
@@ -81,8 +93,21 @@ func (p *Patterns) add(s string) error {
 			return fmt.Errorf("pattern %q: ** must stand alone between slashes", s)
 		}
 	}
-	p.segments = append(p.segments, parts)
+	if len(parts) == 2 && parts[0] == "**" && !strings.Contains(parts[1], "*") {
+		p.last[parts[1]] = struct{}{}
+		return nil
+	}
+	g := glob{segments: parts}
+	g.head, _, _ = strings.Cut(parts[0], "*")
+	g.lastHead, _, _ = strings.Cut(parts[len(parts)-1], "*")
+	p.globs = append(p.globs, g)
 	return nil
+}
+
+// firstSegment returns the first segment of a path, without slashes.
+func firstSegment(path string) string {
+	s, _, _ := strings.Cut(path[1:], "/")
+	return s
 }
 
 // Match reports whether a percent-decoded path matches any pattern. A nil
@@ -102,12 +127,15 @@ func (p *Patterns) matchClean(s string) bool {
 	if _, ok := p.exact[s]; ok {
 		return true
 	}
-	for _, pre := range p.prefix {
+	for _, pre := range p.prefix[firstSegment(s)] {
 		if strings.HasPrefix(s, pre) && (len(s) == len(pre) || s[len(pre)] == '/') {
 			return true
 		}
 	}
 	last := s[strings.LastIndexByte(s, '/')+1:]
+	if _, ok := p.last[last]; ok {
+		return true
+	}
 	if ext, ok := extension(last); ok && len(p.suffix) > 0 {
 		var buf [16]byte
 		if len(ext) <= len(buf) {
@@ -130,8 +158,9 @@ func (p *Patterns) matchClean(s string) bool {
 			}
 		}
 	}
-	for _, seg := range p.segments {
-		if matchSegments(seg, s[1:]) {
+	for i := range p.globs {
+		g := &p.globs[i]
+		if strings.HasPrefix(s[1:], g.head) && strings.HasPrefix(last, g.lastHead) && matchSegments(g.segments, s[1:]) {
 			return true
 		}
 	}

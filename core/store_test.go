@@ -12,6 +12,7 @@ import (
 type mapStore struct {
 	mu    sync.Mutex
 	cells map[mapCell]int64
+	known map[mapCell]bool // records, with slot 0
 	trips int
 	rows  int
 	fail  func(b *Batch) error // called before anything is applied
@@ -24,7 +25,9 @@ type mapCell struct {
 	slot  uint16
 }
 
-func newMapStore() *mapStore { return &mapStore{cells: map[mapCell]int64{}} }
+func newMapStore() *mapStore {
+	return &mapStore{cells: map[mapCell]int64{}, known: map[mapCell]bool{}}
+}
 
 func (s *mapStore) Apply(_ context.Context, b *Batch) error {
 	s.mu.Lock()
@@ -42,19 +45,15 @@ func (s *mapStore) Apply(_ context.Context, b *Batch) error {
 	for i := range b.Rows {
 		r := &b.Rows[i]
 		r.Err = nil
-		exists := false
-		for c := range s.cells {
-			if c.key == r.Key && c.plan == r.Plan && c.epoch == r.Epoch {
-				exists = true
-				break
-			}
-		}
+		record := mapCell{key: r.Key, plan: r.Plan, epoch: r.Epoch}
+		exists := s.known[record]
 		for j := range r.Cells {
 			c := &r.Cells[j]
 			at := mapCell{r.Key, r.Plan, r.Epoch, c.Slot}
 			c.Value = max(0, max(s.cells[at], c.Floor)+c.Add)
 			if r.Creates() || exists && r.Writes() {
 				s.cells[at] = c.Value
+				s.known[record] = true
 			}
 		}
 	}

@@ -42,19 +42,39 @@ const maxUserAgent = 1024
 
 type token struct {
 	text  string // lower case
+	word  int    // the length of its first word
 	agent int
 }
 
 // claims finds the agents that a User-Agent names, in one pass and without
-// allocation: tokens are tried only where a word begins, by their first byte.
-type claims struct{ byFirst [256][]token }
+// allocation: word by word, each compared with the tokens whose first word has
+// its first byte and its length.
+type claims struct {
+	byFirst [256][]token
+	lengths [256]uint64 // by first byte: the first words' lengths, as bits
+}
+
+// fold maps the bytes of words to lower case and all others to 0.
+var fold = func() (t [256]byte) {
+	for c := range t {
+		if isWord(byte(c)) {
+			t[c] = lower(byte(c))
+		}
+	}
+	return t
+}()
 
 func newClaims(agents []Agent) *claims {
 	x := &claims{}
 	for i, a := range agents {
 		for _, t := range a.Tokens {
 			t = strings.ToLower(t)
-			x.byFirst[t[0]] = append(x.byFirst[t[0]], token{t, i})
+			word := 0
+			for word < len(t) && isWord(t[word]) {
+				word++
+			}
+			x.byFirst[t[0]] = append(x.byFirst[t[0]], token{t, word, i})
+			x.lengths[t[0]] |= 1 << (word & 63)
 		}
 	}
 	for i := range x.byFirst { // the longest first: Googlebot-Image before Googlebot
@@ -69,30 +89,44 @@ func (x *claims) find(ua string) (set mask, first int) {
 	if len(ua) > maxUserAgent {
 		ua = ua[:maxUserAgent]
 	}
-	word := false // whether the byte before belongs to a word
-	for i := 0; i < len(ua); {
-		c := lower(ua[i])
-		if word || !isWord(c) {
-			word = isWord(c)
-			i++
+	for i := 0; i < len(ua); i++ {
+		c := fold[ua[i]]
+		if c == 0 {
 			continue
 		}
-		word = true
-		step := 1
-		for _, t := range x.byFirst[c] {
-			if !hasPrefixFold(ua[i:], t.text) || (i+len(t.text) < len(ua) && isWord(ua[i+len(t.text)])) {
-				continue
-			}
-			set.set(t.agent)
-			if first < 0 {
-				first = t.agent
-			}
-			step = len(t.text)
-			break
+		end := i + 1
+		for end < len(ua) && fold[ua[end]] != 0 {
+			end++
 		}
-		i += step
+		word := end - i
+		if x.lengths[c]&(1<<(word&63)) != 0 {
+			if t := x.at(ua[i:], c, word); t != nil {
+				set.set(t.agent)
+				if first < 0 {
+					first = t.agent
+				}
+				end = i + len(t.text)
+			}
+		}
+		i = end
 	}
 	return set, first
+}
+
+// at returns the longest token that s, whose first word has the given first
+// byte and length, begins with; a token ends where a word does.
+func (x *claims) at(s string, first byte, word int) *token {
+	for k := range x.byFirst[first] {
+		t := &x.byFirst[first][k]
+		n := len(t.text)
+		if t.word != word || n > len(s) || (n > word && s[word] != t.text[word]) {
+			continue
+		}
+		if hasPrefixFold(s, t.text) && (len(s) == n || fold[s[n]] == 0) {
+			return t
+		}
+	}
+	return nil
 }
 
 // hasPrefixFold reports whether s begins with p, a lower-case ASCII string.

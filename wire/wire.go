@@ -129,6 +129,9 @@ func (r *Ready) Explain(ctx context.Context, q *core.Request) core.Explanation {
 	return r.Parts().Limiter.Explain(ctx, q)
 }
 
+// Policy implements the adapters' limiter; see core.Limiter.
+func (r *Ready) Policy() *core.Policy { return r.Parts().Limiter.Policy() }
+
 // Close writes what the log holds back and closes the store. Nothing may be
 // asked of Ready afterwards.
 func (r *Ready) Close(ctx context.Context) error {

@@ -101,6 +101,7 @@ func (s *server) render(w http.ResponseWriter, status int, name string, p page) 
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes())

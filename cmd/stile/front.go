@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/stilehq/stile/adapters/gate"
+	"github.com/stilehq/stile/policy"
+	"github.com/stilehq/stile/wire"
+)
+
+// A front is the reverse proxy by the policy that holds at the moment. A request
+// sees one policy from beginning to end.
+type front struct {
+	ready     *wire.Ready
+	origin    *url.URL
+	transport http.RoundTripper // outlives policies, and so do its connections
+	metrics   *gate.Metrics
+	logger    *slog.Logger
+	handler   atomic.Pointer[http.Handler]
+}
+
+func newFront(ready *wire.Ready, origin *url.URL, logger *slog.Logger) (*front, error) {
+	f := &front{ready: ready, origin: origin, transport: gate.NewTransport(), metrics: gate.NewMetrics(), logger: logger}
+	return f, f.build()
+}
+
+// build makes the proxy of the parts that hold now.
+func (f *front) build() error {
+	p := f.ready.Parts()
+	source := p.Limiter.Policy().Client
+	h, err := gate.New(gate.Config{
+		Limiter: p.Limiter, Answer: p.Answer, Log: p.Log, Metrics: f.metrics, Logger: f.logger,
+		Origin: f.origin, Transport: f.transport,
+		Peers: source.Peers, PeerSecretHeader: source.PeerSecretHeader, PeerSecrets: source.PeerSecrets,
+	})
+	if err != nil {
+		return err
+	}
+	f.handler.Store(&h)
+	return nil
+}
+
+// reload exchanges the policy, or changes nothing and says why.
+func (f *front) reload(ctx context.Context, file *policy.File) ([]policy.Warning, error) {
+	warnings, err := f.ready.Reload(ctx, file)
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, f.build()
+}
+
+// ServeHTTP implements http.Handler.
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*f.handler.Load()).ServeHTTP(w, r)
+}
+
+// admin is the operator's port.
+func (f *front) admin() http.Handler { return gate.Admin(f.metrics) }
+
+// loopbackRanges are the addresses of this machine: whom the demo believes.
+func loopbackRanges() []netip.Prefix {
+	return []netip.Prefix{
+		netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8),
+		netip.PrefixFrom(netip.IPv6Loopback(), 128),
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/stilehq/stile/crawlers"
+	"github.com/stilehq/stile/hitlog"
+	"github.com/stilehq/stile/policy"
+	"github.com/stilehq/stile/stores/all"
+	"github.com/stilehq/stile/wire"
+)
+
+type serveCmd struct {
+	Listen string        `placeholder:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on; default: 127.0.0.1:8080."`
+	Origin string        `placeholder:"URL" help:"The site behind, as http://host:port; default: the built-in demo site."`
+	Policy string        `placeholder:"FILE" help:"Policy file; default: the example policy."`
+	Store  string        `placeholder:"URL" help:"Where counts are kept; default: this process's memory."`
+	Admin  string        `placeholder:"ADDR" help:"Address for /healthz and /metrics; default: none."`
+	Grace  time.Duration `placeholder:"TIME" default:"9s" help:"How long requests under way may take once the process is told to stop; default: 9s."`
+}
+
+// Help is shown by --help.
+func (serveCmd) Help() string {
+	return "The hit log goes to standard output, one JSON line for each counted page and each refusal; what an operator must know goes to standard error. " +
+		"SIGHUP reads the policy file again and keeps the counts; a file with errors changes nothing. SIGTERM and SIGINT end it gracefully.\n\n" +
+		"Examples:\n" +
+		"  stile serve                                         (the demo site)\n" +
+		"  stile serve --origin http://127.0.0.1:3000 --policy stile.yaml\n" +
+		"  STILE_MODE=observe stile serve --origin http://127.0.0.1:3000 >> hits.jsonl"
+}
+
+// Run serves until it is told to stop.
+func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+
+	logger := slog.New(slog.NewTextHandler(t.stderr, nil))
+	f, warnings, err := c.load(t)
+	if err != nil {
+		return policyFailure(c.Policy, err)
+	}
+	origin, err := c.originURL()
+	if err != nil {
+		return misuse(err)
+	}
+	ready, err := c.wire(ctx, t, f, logger)
+	if err != nil {
+		return wiringFailure(c.Policy, err)
+	}
+	defer func() {
+		if err := ready.Close(context.WithoutCancel(ctx)); err != nil {
+			logger.Error("the store was not closed in order", "err", err)
+		}
+	}()
+	if c.Origin != "" { // what a memory store forgets is no news in a demo
+		warnings = append(warnings, ready.Warnings...)
+	}
+	tell(logger, warnings)
+	if ready.StoreProblem != nil {
+		logger.Error("the store was not found in order; it goes on being tried", "err", ready.StoreProblem, "until_then", "store.on_error: "+string(f.Store.OnError))
+	}
+
+	running := newServers(ctx, logger, c.Grace)
+	defer running.stop()
+	if origin == nil {
+		if origin, err = running.demo(); err != nil {
+			return err
+		}
+	} else if c.Policy == "" {
+		logger.Warn("no --policy: the example policy holds, and its limits are seeds; measure yours", "site", f.Site)
+	}
+	front, err := newFront(ready, origin, logger)
+	if err != nil {
+		return err
+	}
+	addr, err := running.listen(c.Listen, front)
+	if err != nil {
+		return err
+	}
+	if c.Admin != "" {
+		admin, err := running.listen(c.Admin, front.admin())
+		if err != nil {
+			return err
+		}
+		logger.Info("admin", "healthz", "http://"+admin+"/healthz", "metrics", "http://"+admin+"/metrics")
+	}
+	if c.Origin == "" {
+		fmt.Fprint(t.stderr, banner(addr, f, c.Policy == ""))
+	} else {
+		logger.Info("serving", "listen", "http://"+addr, "origin", c.Origin, "site", f.Site, "mode", f.Mode, "store", ready.Features().Name)
+	}
+
+	for {
+		select {
+		case <-hangup:
+			c.reload(ctx, t, front, logger)
+		case err := <-running.failed:
+			return err
+		case <-ctx.Done():
+			stop() // a second signal ends the process at once
+			logger.Info("stopping", "grace", c.Grace.String())
+			return running.stop()
+		}
+	}
+}
+
+// load reads the policy. The demo site's own believes X-Forwarded-For from this
+// machine, so that one computer can play several clients.
+func (c *serveCmd) load(t *terminal) (*policy.File, []policy.Warning, error) {
+	f, warnings, err := t.loadPolicy(c.Policy)
+	if err == nil && c.Policy == "" && c.Origin == "" {
+		f.Client.From = "xff"
+		f.Client.TrustedProxies = loopbackRanges()
+		f.Client.Peers = loopbackRanges()
+	}
+	return f, warnings, err
+}
+
+func (c *serveCmd) originURL() (*url.URL, error) {
+	if c.Origin == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(c.Origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("--origin: want an address such as http://127.0.0.1:3000")
+	}
+	return u, nil
+}
+
+func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger *slog.Logger) (*wire.Ready, error) {
+	registry, err := all.Registry()
+	if err != nil {
+		return nil, err
+	}
+	known, err := crawlers.New(crawlers.Config{Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	if c.Origin != "" {
+		go known.Run(ctx) // the demo fetches nothing; its crawlers are the built-in snapshot's
+	}
+	return wire.New(ctx, wire.Config{
+		Policy: f, Stores: registry, StoreURL: c.Store, Getenv: t.getenv,
+		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Crawlers: known,
+	})
+}
+
+// reload takes the policy file as it is now, or says why not and goes on as
+// before.
+func (c *serveCmd) reload(ctx context.Context, t *terminal, front *front, logger *slog.Logger) {
+	if c.Policy == "" || c.Policy == "-" {
+		logger.Warn("SIGHUP: there is no policy file to read again")
+		return
+	}
+	f, warnings, err := t.loadPolicy(c.Policy)
+	if err == nil {
+		var more []policy.Warning
+		more, err = front.reload(ctx, f)
+		warnings = append(warnings, more...)
+	}
+	for _, e := range problems(err) {
+		logger.Error("policy", "file", c.Policy, "err", e)
+	}
+	if err != nil {
+		logger.Error("the policy was not exchanged; the one before holds on", "file", c.Policy)
+		return
+	}
+	tell(logger, warnings)
+	logger.Info("the policy was exchanged; counts are kept", "file", c.Policy, "mode", f.Mode)
+}
+
+func tell(logger *slog.Logger, warnings []policy.Warning) {
+	for _, w := range warnings {
+		logger.Warn("policy", "warning", w.String())
+	}
+}

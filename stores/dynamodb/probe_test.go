@@ -3,9 +3,11 @@ package dynamodb
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,6 +62,7 @@ func canned(t *testing.T, answers map[string]answer) *Store {
 			a = answer{200, "{}"}
 		}
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(a.body))), 10))
 		w.WriteHeader(a.status)
 		_, _ = io.WriteString(w, a.body)
 	}))

@@ -14,6 +14,10 @@ import (
 	"github.com/stilehq/stile/stores/storetest"
 )
 
+// patient is the bound of calls without a deadline: many cases run at once, and
+// a loaded machine under the race detector may be slow.
+const patient = 20 * time.Second
+
 var namer = rows.Namer{Site: "test"}
 
 // open opens a store and fails the test on anything but a warning.
@@ -46,7 +50,9 @@ func probes(h storetest.Harness, client goredis.UniversalClient) storetest.Harne
 
 func harness(server *redistest.Server) storetest.Harness {
 	return probes(storetest.Harness{
-		Open:    func(tb testing.TB) core.Store { return open(tb, redis.Config{Addrs: []string{server.Addr}}) },
+		Open: func(tb testing.TB) core.Store {
+			return open(tb, redis.Config{Addrs: []string{server.Addr}, Timeout: patient})
+		},
 		Backend: server.Addr,
 		Through: func(tb testing.TB, addr string) core.Store { return open(tb, redis.Config{Addrs: []string{addr}}) },
 	}, server.Client())
@@ -60,7 +66,7 @@ func TestConformanceCluster(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	storetest.Run(t, probes(storetest.Harness{
 		Open: func(tb testing.TB) core.Store {
-			return open(tb, redis.Config{Addrs: cluster.Addrs()[:1], Cluster: true})
+			return open(tb, redis.Config{Addrs: cluster.Addrs()[:1], Cluster: true, Timeout: patient})
 		},
 	}, cluster.Client(t)))
 }

@@ -24,10 +24,11 @@ const maxFlight = 256
 // goes at once in its caller's goroutine, and a goroutine exists only while
 // requests wait for their replies.
 type lane struct {
-	client *goredis.Client
-	limit  int // pipelines in flight at once = connections
-	stats  *stats
-	home   func(name string) *bitfield.Pending // where an expiry belongs now; the lane's own unless a slot moved
+	client  *goredis.Client
+	timeout time.Duration // of a call without an earlier deadline
+	limit   int           // pipelines in flight at once = connections
+	stats   *stats
+	home    func(name string) *bitfield.Pending // where an expiry belongs now; the lane's own unless a slot moved
 
 	mu      sync.Mutex
 	flights int
@@ -60,8 +61,7 @@ func (l *lane) do(ctx context.Context, req *request) error {
 	if l.flights < l.limit {
 		l.flights++
 		l.mu.Unlock()
-		l.fly(ctx, req.cmds)
-		l.landed(req)
+		l.landed(req, l.fly(ctx, req.cmds))
 		l.next()
 		return nil
 	}
@@ -69,6 +69,8 @@ func (l *lane) do(ctx context.Context, req *request) error {
 	l.queue = append(l.queue, req)
 	l.mu.Unlock()
 
+	ctx, cancel := deadlineOr(ctx, l.timeout)
+	defer cancel()
 	select {
 	case <-req.done:
 		return nil
@@ -134,15 +136,12 @@ func (l *lane) ferry() {
 		for _, req := range batch {
 			cmds = append(cmds, req.cmds...)
 		}
-		if connected != nil {
-			for _, cmd := range cmds {
-				cmd.SetErr(connected)
-			}
-		} else {
-			l.fly(flight{context.Background()}, cmds)
+		err := connected
+		if err == nil {
+			err = l.fly(flight{context.Background()}, cmds)
 		}
 		for _, req := range batch {
-			l.landed(req)
+			l.landed(req, err)
 			close(req.done)
 		}
 		clear(cmds)
@@ -164,21 +163,34 @@ func (l *lane) connect() error {
 }
 
 // fly sends one pipeline on one connection, once. The commands carry replies
-// and errors.
-func (l *lane) fly(ctx context.Context, cmds []goredis.Cmder) {
+// and errors; the error is that of the first, or of the way to the server.
+func (l *lane) fly(ctx context.Context, cmds []goredis.Cmder) error {
 	l.stats.trips.Add(1)
+	if len(cmds) == 1 {
+		return l.client.Process(ctx, cmds[0])
+	}
 	pipe := l.client.Pipeline()
 	for _, cmd := range cmds {
 		// The client's pipeline only gathers here; it cannot fail before Exec.
 		_ = pipe.Process(ctx, cmd)
 	}
-	_, _ = pipe.Exec(ctx)
+	_, err := pipe.Exec(ctx)
+	return err
 }
 
 // landed counts what was sent and takes note of the expiries that rode with req.
-func (l *lane) landed(req *request) {
+// Err is that of its flight.
+func (l *lane) landed(req *request, err error) {
 	if req.written.Load() {
 		l.stats.commands.Add(int64(len(req.cmds)))
+	} else {
+		// The client leaves commands without an error when the server refused
+		// the handshake (a wrong password): they would look answered.
+		for _, cmd := range req.cmds {
+			if err != nil && cmd.Err() == nil {
+				cmd.SetErr(err)
+			}
+		}
 	}
 	first := len(req.cmds) - len(req.expiry)
 	for i, e := range req.expiry {

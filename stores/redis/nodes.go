@@ -67,7 +67,7 @@ func (n *nodes) at(addr string) *lane {
 	if len(n.lanes) >= maxNodes {
 		return nil
 	}
-	l := &lane{client: goredis.NewClient(options(n.cfg, addr)), limit: n.cfg.Pool, stats: n.stats}
+	l := &lane{client: goredis.NewClient(options(n.cfg, addr)), limit: n.cfg.Pool, timeout: n.cfg.Timeout, stats: n.stats}
 	l.home = func(name string) *bitfield.Pending {
 		if now := n.lane(name); now != nil {
 			return &now.expiries

@@ -91,8 +91,6 @@ type trip struct {
 // that is cancelled without a deadline is heard before the request is written;
 // afterwards the reply is awaited, since the count has been charged.
 func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
-	ctx, cancel := deadlineOr(ctx, s.cfg.Timeout)
-	defer cancel()
 	if s.closed.Load() {
 		return failAll(b, notApplied(errClosed))
 	}
@@ -235,8 +233,6 @@ func (s *Store) Settle(ctx context.Context) error {
 	if len(trips) == 0 {
 		return nil
 	}
-	ctx, cancel := deadlineOr(ctx, s.cfg.Timeout)
-	defer cancel()
 	s.run(ctx, trips)
 	for _, t := range trips {
 		if t.err != nil {

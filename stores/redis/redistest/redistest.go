@@ -146,9 +146,28 @@ func (s *Server) Kill() {
 	}
 }
 
-// Freeze stops the process with SIGSTOP: it takes connections and answers
-// nothing. Thaw lets it go on.
-func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
+// Freeze stops the process with SIGSTOP and waits until it has stopped: it takes
+// connections and answers nothing. Thaw lets it go on.
+func (s *Server) Freeze() {
+	s.signal(syscall.SIGSTOP)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return
+	}
+	stat := "/proc/" + strconv.Itoa(s.process.Process.Pid) + "/stat"
+	for range 1000 {
+		text, err := os.ReadFile(stat)
+		if err != nil { // no /proc on this system: give the signal time
+			time.Sleep(50 * time.Millisecond)
+			return
+		}
+		if _, rest, ok := strings.Cut(string(text), ") "); ok && rest[0] == 'T' {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
 
 // Thaw ends Freeze.
 func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
@@ -205,4 +224,15 @@ func freeAddr(tb testing.TB) string {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// SetArg changes the value of a command line argument for the next Restart.
+func (s *Server) SetArg(name, value string) {
+	for i, a := range s.args {
+		if a == name && i+1 < len(s.args) {
+			s.args[i+1] = value
+			return
+		}
+	}
+	s.args = append(s.args, name, value)
 }

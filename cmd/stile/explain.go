@@ -89,10 +89,16 @@ func (c *explainCmd) Run(ctx context.Context, t *terminal) error {
 		return fmt.Errorf("the store could not be read: %w", e.Decision.Err)
 	case problem != nil:
 		return fmt.Errorf("the store: %w", problem)
-	case e.Decision.Crawler.Verified && e.Decision.Outcome == core.Refuse:
+	case limitsCrawler(&e.Decision):
 		return badNews(nil)
 	}
 	return nil
+}
+
+// limitsCrawler reports the bad news that a verified crawler would be limited. A
+// policy may mean it, but no script should pass over it.
+func limitsCrawler(d *core.Decision) bool {
+	return d.Crawler.Verified && d.Outcome == core.Refuse
 }
 
 func (c *explainCmd) request(now time.Time) (*core.Request, error) {

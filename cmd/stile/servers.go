@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,7 +38,7 @@ func (s *servers) listen(addr string, h http.Handler) (string, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(s.ctx, "tcp", addr)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	r := runningServer{cancel: cancel, done: make(chan error, 1)}

@@ -159,6 +159,11 @@ func checkOrigin(u *url.URL) error {
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.BodyIdle > 0 && r.Body != nil && r.Body != http.NoBody {
+		body := &patientBody{ReadCloser: r.Body, control: http.NewResponseController(w), idle: g.BodyIdle}
+		r.Body = body
+		defer body.leave()
+	}
 	path := r.URL.Path
 	switch {
 	case g.HealthPath != "" && path == g.HealthPath:
@@ -180,6 +185,7 @@ type call struct {
 	dec    core.Decision
 	ref    string
 	trace  string
+	body   *patientBody // nil = none, or without a deadline
 	logged bool
 	settle chan struct{} // closed when the store's leftover work is done; nil = none was begun
 	late   bool          // charged again after the answer: settle once more

@@ -3,12 +3,10 @@ package gate
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"os"
 	"sync"
 	"time"
 
@@ -77,11 +75,9 @@ func (g *gate) serveProxy(w http.ResponseWriter, r *http.Request) {
 			g.settleNow(r.Context())
 		}()
 	}
+	c.body, _ = r.Body.(*patientBody)
 	// Also when the answer breaks off, which ReverseProxy tells by a panic.
 	defer g.finish(r.Context(), c)
-	if g.BodyIdle > 0 && r.Body != nil && r.Body != http.NoBody {
-		r.Body = &patientBody{r.Body, http.NewResponseController(w), g.BodyIdle}
-	}
 	g.Metrics.inFlight.Add(1)
 	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 }
@@ -151,16 +147,19 @@ func (g *gate) failed(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 	}
-	if ctx.Err() != nil {
-		return // nobody is there to read it
-	}
 	status := http.StatusBadGateway
 	var timeout net.Error
 	switch {
-	case errors.Is(err, errSlowBody):
+	case c.body != nil && c.body.stuck.Load():
 		g.record(ctx, c, http.StatusRequestTimeout)
 		w.Header().Set("Connection", "close")
 		http.Error(w, "The request's body stopped arriving.", http.StatusRequestTimeout)
+		return
+	case ctx.Err() != nil:
+		// The client left, or this server is shutting down: no fault of the
+		// origin's. Whoever is still there must not take silence for a page.
+		g.record(ctx, c, 0)
+		g.Answer.OriginDown(status, g.ask(r, c)).Write(w, r.Method)
 		return
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status = http.StatusGatewayTimeout
@@ -172,30 +171,6 @@ func (g *gate) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	g.record(ctx, c, status)
 	g.Answer.OriginDown(status, g.ask(r, c)).Write(w, r.Method)
-}
-
-// errSlowBody marks a client that stopped sending within its body.
-var errSlowBody = errors.New("gate: the request body stopped arriving")
-
-// patientBody ends a read of a request's body that makes no progress. The
-// deadline is lifted after each read: the server also waits on this connection
-// for the client to leave, and that wait has no end.
-type patientBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-	idle    time.Duration
-}
-
-func (b *patientBody) Read(p []byte) (int, error) {
-	if b.control.SetReadDeadline(time.Now().Add(b.idle)) != nil {
-		return b.ReadCloser.Read(p) // a wrapper that cannot
-	}
-	n, err := b.ReadCloser.Read(p)
-	_ = b.control.SetReadDeadline(time.Time{})
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errSlowBody
-	}
-	return n, err
 }
 
 // buffers lends the copy loop its memory.

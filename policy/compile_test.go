@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -81,6 +82,28 @@ func TestCore(t *testing.T) {
 	}
 	if b := d.Buckets[4]; !b.Paths.Match("/search/x") || b.Paths.Match("/") || b.Burst != 5 || b.Algorithm != core.GCRA {
 		t.Errorf("%+v", b)
+	}
+}
+
+// noStore is a store that is never asked.
+type noStore struct{}
+
+func (noStore) Apply(context.Context, *core.Batch) error { return core.ErrNotApplied }
+func (noStore) Close() error                             { return nil }
+
+// TestLimiterAccepts hands every good policy to the limiter: what this package
+// lets through, core must be able to run.
+func TestLimiterAccepts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/policies/good/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		p := mustCore(t, fixture(t, filepath.Base(file)))
+		if _, err := core.New(p, core.Options{Store: noStore{}, Local: noStore{}}); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *reader) pairs(n *yaml.Node, path string, known []string, visit func(key
 		seen[key.Value] = key.Line
 		if !slices.Contains(known, key.Value) {
 			remedy := "known keys: " + strings.Join(known, ", ")
-			if near := nearest(key.Value, known); near != "" {
+			if near := r.suggest(key.Value, known); near != "" {
 				remedy = "did you mean " + near + "?"
 				r.bad[join(path, near)] = true // do not call it missing as well
 			}
@@ -160,6 +160,14 @@ func (r *reader) pairs(n *yaml.Node, path string, known []string, visit func(key
 		r.origin[sub] = place{line: key.Line}
 		visit(key.Value, sub, value)
 	}
+}
+
+// suggest is nearest, until nobody will read it any more.
+func (r *reader) suggest(s string, words []string) string {
+	if len(r.errs) >= maxErrors {
+		return ""
+	}
+	return nearest(s, words)
 }
 
 // sequence decodes a list.

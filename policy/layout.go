@@ -28,6 +28,7 @@ func layout(buckets []Bucket) []record {
 	}
 	var order []group
 	members := map[group][]int{}
+	visitor := slices.ContainsFunc(buckets, func(b Bucket) bool { return b.Day == DayVisitor })
 	for i := range buckets {
 		b := &buckets[i]
 		g := group{b.Key, b.Algorithm.Kind().Clock(), strings.Join(b.Paths, "\n")}
@@ -44,7 +45,11 @@ func layout(buckets []Bucket) []record {
 		}
 		var series []rows.Series
 		for _, i := range members[g] {
-			series = append(series, buckets[i].series())
+			s := buckets[i].series()
+			if visitor && g.key.Kind() == rows.Cookie {
+				s.Zone = nil // the cookie's issue is where all of its windows begin
+			}
+			series = append(series, s)
 		}
 		_, parts := rows.Layouts(series, "")
 		for _, part := range parts {

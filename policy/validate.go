@@ -156,7 +156,7 @@ func (v *validator) client() {
 		v.fail("client.ipv6_prefix", fmt.Sprintf("/%d is not what one network is given", c.IPv6Prefix), "write 32 to 64; 64 is one network, 56 one household")
 	}
 	if name := c.ASN.argument(); c.ASN.Header() != "" {
-		v.fieldName("client.asn", name)
+		c.ASN = ASNFrom("header:" + v.fieldName("client.asn", name))
 		if !provesPeers {
 			v.warn("client.asn", "anyone can write "+c.ASN.Header(), "set client.peers or client.peer_secret")
 		}
@@ -165,6 +165,7 @@ func (v *validator) client() {
 
 func (v *validator) clientHeader(provesPeers bool) {
 	name := v.fieldName("client.from", v.f.Client.From.argument())
+	v.f.Client.From = ClientFrom("header:" + name)
 	switch {
 	case name == "X-Forwarded-For":
 		v.fail("client.from", "X-Forwarded-For is a list that clients can begin", "write from: xff")

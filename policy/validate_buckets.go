@@ -78,9 +78,9 @@ func (v *validator) bucketLimit(b *Bucket, path string) {
 	case b.Limit < 1:
 		v.fail(path+".limit", fmt.Sprintf("%d admits nobody", b.Limit), "write 1 or more, or use mode: observe")
 	case b.Limit > MaxLimit:
-		v.fail(path+".limit", fmt.Sprintf("%d is more than a counter in memory can hold", b.Limit), fmt.Sprintf("write %d or less", MaxLimit))
+		v.fail(path+".limit", fmt.Sprintf("%d is more than counters are built to hold", b.Limit), fmt.Sprintf("write %d or less", MaxLimit))
 	case scaled > MaxLimit && !v.spoilt("scale"):
-		v.fail(path+".limit", fmt.Sprintf("%d times scale %v is more than a counter in memory can hold", b.Limit, v.f.Scale), fmt.Sprintf("keep the product at %d or less", MaxLimit))
+		v.fail(path+".limit", fmt.Sprintf("%d times scale %v is more than counters are built to hold", b.Limit, v.f.Scale), fmt.Sprintf("keep the product at %d or less", MaxLimit))
 	}
 }
 
@@ -142,7 +142,7 @@ func (v *validator) bucketKey(b *Bucket, path string) {
 			v.fail(path, "asn buckets need to know the network's number, and client.asn is none", "write client.asn: header:NAME or file:PATH")
 		}
 	case rows.Header:
-		v.fieldName(path, b.Key.argument())
+		b.Key = KeyWord("header:" + v.fieldName(path, b.Key.argument())) // one spelling, one key
 		if len(v.f.Client.Peers) == 0 && v.f.Client.PeerSecret.Header == "" {
 			v.fail(path, "anyone can write "+b.Key.Header()+" and so choose its own counter", "set client.peers or client.peer_secret, so that only your edge is believed")
 		}

@@ -1,0 +1,344 @@
+package sizing
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/stilehq/stile/sizing/accesslog"
+)
+
+// A clientKey is one address (an IPv6 network) in one group: a crawler at the
+// address of a school is not the school.
+type clientKey struct {
+	addr  netip.Addr
+	group group
+}
+
+// A client is what is kept of one key.
+type client struct {
+	key    clientKey
+	agent  *agent // the first seen
+	agents []uint64
+
+	first, last int64 // Unix seconds
+
+	requests  int64
+	pages     int64
+	assets    int64
+	softs     int64
+	errors    int64 // 4xx on pages
+	inside    int64 // pages with a referrer of the same site
+	browser   int64 // pages with a browser's agent
+	bytes     int64
+	pageBytes int64
+	asn       uint32
+
+	hours []hourCell
+	days  []dayCell
+	paths *pathSketch // of clients with many pages only
+}
+
+// An hourCell is one address-hour.
+type hourCell struct {
+	hour  int32 // Unix hours
+	pages uint32
+	hits  []hit
+}
+
+type dayCell struct {
+	day   int32 // days since 1970 in the measurement's zone
+	pages uint32
+}
+
+// A hit is one page, kept to tell a person's clicks from a burst.
+type hit struct {
+	sec       uint16 // in the hour
+	path, ref uint32 // hashes; ref 0: none
+}
+
+const (
+	maxHits       = 256  // per address-hour
+	maxAgentsEach = 1024 // distinct agents remembered of a client
+	// pathsFrom is the number of pages from which paths are looked at: patterns
+	// are for telling what a heavy client was after.
+	pathsFrom = 30
+)
+
+// A collector is one worker's sink.
+type collector struct {
+	opts    *Options
+	pages   *classifier
+	agents  agentTable
+	seed    maphash.Seed
+	clients map[clientKey]*client
+	last    *client
+	limit   int
+
+	zoneFrom, zoneTo int64 // the span in which zoneDay holds
+	zoneDay          int32
+
+	traffic  traffic
+	overflow int64
+	bots     map[string]bool
+}
+
+// traffic is what is summed over everybody.
+type traffic struct {
+	from, to                                     int64
+	requests, pages, assets, softs, speculatives int64
+	bytes, pageBytes, assetBytes                 int64
+	noAddress                                    int64
+	cacheHits, cacheKnown                        int64
+	pagesBySecFetch                              int64
+	opaque                                       int64
+	refused                                      int64 // 429, and Stile's own events
+}
+
+var _ accesslog.Sink = (*collector)(nil)
+
+func newCollector(o *Options, seed maphash.Seed, workers int) (*collector, error) {
+	c, err := newClassifier(o.Count)
+	if err != nil {
+		return nil, err
+	}
+	return &collector{opts: o, pages: c, seed: seed, clients: make(map[clientKey]*client), limit: o.maxClients() / max(1, workers)}, nil
+}
+
+// Record adds one request.
+func (c *collector) Record(r *accesslog.Record) {
+	t := &c.traffic
+	now := r.Time.Unix()
+	if t.requests == 0 || now < t.from {
+		t.from = now
+	}
+	t.to = max(t.to, now)
+	t.requests++
+	t.bytes += r.Bytes
+	if r.Has&accesslog.HasCache != 0 {
+		t.cacheKnown++
+		if r.Cache == accesslog.CacheHit {
+			t.cacheHits++
+		}
+	}
+	if r.Status == 429 || r.Event == "limited" || r.Event == "would-limit" {
+		t.refused++
+	}
+	what := c.pages.sort(r)
+	a := c.agents.lookup(r.UserAgent)
+	g := a.group
+	addr, ok := c.address(r)
+	if !ok {
+		t.noAddress++
+		return
+	}
+	if g == visitors && len(c.opts.Monitoring) > 0 {
+		for _, p := range c.opts.Monitoring {
+			if p.Contains(addr) {
+				g = monitoring
+				break
+			}
+		}
+	}
+	cl := c.client(clientKey{addr, g}, a, now)
+	if cl == nil {
+		c.overflow++
+		return
+	}
+	cl.requests++
+	cl.bytes += r.Bytes
+	if now < cl.first {
+		cl.first = now
+	}
+	cl.last = max(cl.last, now)
+	if r.ASN != 0 {
+		cl.asn = r.ASN
+	}
+	cl.sawAgent(a.hash)
+	switch what {
+	case page:
+		t.pages++
+		t.pageBytes += r.Bytes
+		if r.Has&accesslog.HasSecFetch != 0 {
+			t.pagesBySecFetch++
+		}
+		c.page(cl, r, a, now)
+	case asset:
+		t.assets++
+		t.assetBytes += r.Bytes
+		cl.assets++
+	case soft:
+		t.softs++
+		cl.softs++
+	case speculative:
+		t.speculatives++
+	}
+}
+
+// address returns what is counted: the address, an IPv6 network, or for digests
+// and host names an address made of them in a range that nobody has (RFC 6666),
+// so that they keep keys of their own.
+func (c *collector) address(r *accesslog.Record) (netip.Addr, bool) {
+	a := r.Client
+	if !a.IsValid() {
+		raw := r.ClientRaw
+		if raw == "" || raw == "-" || raw == "unix:" || strings.Trim(raw, "x.") == "" {
+			return a, false
+		}
+		c.traffic.opaque++
+		return opaqueAddr(raw), true
+	}
+	if a.Is4() {
+		return a, true
+	}
+	p, err := a.Prefix(c.opts.prefix())
+	if err != nil {
+		return a, false
+	}
+	return p.Addr(), true
+}
+
+// client finds or makes the entry of a key; nil when the table is full.
+func (c *collector) client(k clientKey, a *agent, now int64) *client {
+	if c.last != nil && c.last.key == k {
+		return c.last
+	}
+	cl := c.clients[k]
+	if cl == nil {
+		if len(c.clients) >= c.limit {
+			return nil
+		}
+		cl = &client{key: k, agent: a, first: now, last: now}
+		c.clients[k] = cl
+	}
+	c.last = cl
+	return cl
+}
+
+// sawAgent adds an agent; the newest come first, since lines of one visitor
+// stand together.
+func (cl *client) sawAgent(h uint64) {
+	for i, x := range cl.agents {
+		if x == h {
+			if i > 0 {
+				cl.agents[i], cl.agents[i/2] = cl.agents[i/2], cl.agents[i]
+			}
+			return
+		}
+	}
+	if len(cl.agents) < maxAgentsEach {
+		cl.agents = append(cl.agents, h)
+	}
+}
+
+func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
+	cl.pages++
+	cl.pageBytes += r.Bytes
+	if a.browser {
+		cl.browser++
+	}
+	if r.Status >= 400 && r.Status < 500 && r.Status != 429 {
+		cl.errors++
+	}
+	path := c.hash(r.Path, r.Query)
+	ref := uint32(0)
+	if host, p, q, ok := splitReferer(r.Referer); ok {
+		ref = c.hash(p, q)
+		if r.Host == "" || host == r.Host {
+			if !isSearch(host) {
+				cl.inside++
+			}
+		}
+	}
+	h := int32(now / 3600)
+	cell := cl.hour(h)
+	cell.pages++
+	if len(cell.hits) < maxHits {
+		cell.hits = append(cell.hits, hit{sec: uint16(now - int64(h)*3600), path: path, ref: ref})
+	}
+	cl.day(c.day(now)).pages++
+	if cl.pages >= pathsFrom {
+		if cl.paths == nil {
+			cl.paths = new(pathSketch)
+		}
+		cl.paths.add(r.Path, r.Query, path)
+	}
+}
+
+func (c *collector) hash(path, query string) uint32 {
+	h := maphash.String(c.seed, path)
+	if query != "" {
+		h ^= maphash.String(c.seed, query) * 31
+	}
+	return uint32(h) | 1
+}
+
+// hour finds a cell from the newest backwards: logs run forwards.
+func (cl *client) hour(h int32) *hourCell {
+	for i := len(cl.hours) - 1; i >= 0; i-- {
+		if cl.hours[i].hour == h {
+			return &cl.hours[i]
+		}
+	}
+	cl.hours = append(cl.hours, hourCell{hour: h})
+	return &cl.hours[len(cl.hours)-1]
+}
+
+func (cl *client) day(d int32) *dayCell {
+	for i := len(cl.days) - 1; i >= 0; i-- {
+		if cl.days[i].day == d {
+			return &cl.days[i]
+		}
+	}
+	cl.days = append(cl.days, dayCell{day: d})
+	return &cl.days[len(cl.days)-1]
+}
+
+// day returns the day of an instant in the zone. The answer holds until the
+// day's end, so the zone is asked once per day and worker.
+func (c *collector) day(now int64) int32 {
+	if now >= c.zoneFrom && now < c.zoneTo {
+		return c.zoneDay
+	}
+	zone := c.opts.zone()
+	t := time.Unix(now, 0).In(zone)
+	y, m, d := t.Date()
+	c.zoneDay = int32(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	// Quarter hours never straddle the beginning of a day in any zone in use.
+	c.zoneFrom = now / 900 * 900
+	c.zoneTo = c.zoneFrom + 900
+	return c.zoneDay
+}
+
+// splitReferer cuts a referrer into host, path and query.
+func splitReferer(ref string) (host, path, query string, ok bool) {
+	i := strings.Index(ref, "://")
+	if i < 0 || i > 6 {
+		return "", "", "", false
+	}
+	rest := ref[i+3:]
+	s := strings.IndexByte(rest, '/')
+	if s < 0 {
+		return rest, "/", "", rest != ""
+	}
+	host, path = rest[:s], rest[s:]
+	if q := strings.IndexByte(path, '?'); q >= 0 {
+		path, query = path[:q], path[q+1:]
+	}
+	if q := strings.IndexByte(host, ':'); q >= 0 {
+		host = host[:q]
+	}
+	return host, path, query, true
+}
+
+// isSearch recognises the hosts from which people come, for logs that do not
+// tell the site's own name.
+func isSearch(host string) bool {
+	for _, s := range [...]string{"google.", "bing.", "duckduckgo.", "yahoo.", "yandex.", "baidu.", "facebook.", "t.co", "news."} {
+		if strings.HasPrefix(strings.TrimPrefix(host, "www."), s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,291 @@
+package sizing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stilehq/stile/sizing/accesslog"
+	"github.com/stilehq/stile/sizing/loggen"
+)
+
+func measure(t testing.TB, log string, o Options) *Report {
+	t.Helper()
+	o.Log.Now = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	r, err := Measure(context.Background(), []accesslog.Input{accesslog.Reader("test", strings.NewReader(log))}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func generate(t testing.TB, c loggen.Config) (string, loggen.Truth) {
+	t.Helper()
+	var b bytes.Buffer
+	truth, err := loggen.Generate(&b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), truth
+}
+
+// planted is a site with everything that a measurement must tell apart.
+func planted(seed uint64) loggen.Config {
+	return loggen.Config{
+		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 800,
+		Abuser:     &loggen.Abuser{PagesPerDay: 500, Browser: seed%2 == 0},
+		University: &loggen.University{Users: 120, SessionsPerDay: 220},
+		Crawlers:   2, Fakes: 1, Monitors: 1, Feeds: 1, Previews: 1,
+	}
+}
+
+// TestPlantedTruth holds the measurement against a log whose truth is known,
+// over twenty seeds: quantiles, abuser, university, robots, and that adding the
+// abuser moves the people's p99.9 by at most one page.
+func TestPlantedTruth(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 20; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			c := planted(seed)
+			log, truth := generate(t, c)
+			r := measure(t, log, Options{})
+			c.Abuser = nil
+			without, _ := generate(t, c)
+			r2 := measure(t, without, Options{})
+
+			if d := r.Humans.PerHour.P999 - r2.Humans.PerHour.P999; d < -1 || d > 1 {
+				t.Errorf("p99.9 per hour: %d with the abuser, %d without", r.Humans.PerHour.P999, r2.Humans.PerHour.P999)
+			}
+			if d := r.Humans.PerDay.P999 - r2.Humans.PerDay.P999; d < -1 || d > 1 {
+				t.Errorf("p99.9 per day: %d with the abuser, %d without", r.Humans.PerDay.P999, r2.Humans.PerDay.P999)
+			}
+			h := truth.Human
+			for _, q := range []struct {
+				what string
+				got  int
+				want int
+			}{
+				{"p50/h", r.Humans.PerHour.P50, loggen.Quantile(h.PerHour[:], .5)},
+				{"p90/h", r.Humans.PerHour.P90, loggen.Quantile(h.PerHour[:], .9)},
+				{"p99/h", r.Humans.PerHour.P99, loggen.Quantile(h.PerHour[:], .99)},
+				{"p99.9/h", r.Humans.PerHour.P999, loggen.Quantile(h.PerHour[:], .999)},
+				{"p99.9/d", r.Humans.PerDay.P999, loggen.Quantile(h.PerDay[:], .999)},
+			} {
+				if d := q.got - q.want; d < -1 || d > 1 {
+					t.Errorf("%s: measured %d, truth %d", q.what, q.got, q.want)
+				}
+			}
+			if len(r.Abusers) != 1 || r.Abusers[0].Address != truth.Abuser.Address || r.Abusers[0].Pages != truth.Abuser.Pages ||
+				r.Abusers[0].PeakHour != truth.Abuser.PeakHour || r.Abusers[0].PeakDay != truth.Abuser.PeakDay || !r.Abusers[0].Infinite {
+				t.Errorf("abusers %+v, truth %+v", r.Abusers, truth.Abuser)
+			}
+			if len(r.Shared) != 1 || r.Shared[0].Address != truth.University.Address || r.Shared[0].PeakHour != truth.University.PeakHour {
+				t.Errorf("shared %+v, truth %+v", r.Shared, truth.University)
+			}
+			if p := r.Proposal; p.Finding != Limits || p.Day >= truth.Abuser.PeakDay || p.Day <= r.Humans.PerDay.P999 || p.Hour <= r.Humans.PerHour.P999 {
+				t.Errorf("proposal %+v", p)
+			}
+			if !strings.Contains(r.Proposal.Policy, fmt.Sprintf("human_p999_per_day: %d", r.Humans.PerDay.P999)) ||
+				!strings.Contains(r.Proposal.Policy, "abuser_per_day: "+fmt.Sprint(truth.Abuser.PeakDay)) ||
+				!strings.Contains(r.Proposal.Policy, truth.University.Address+"/32") {
+				t.Errorf("policy\n%s", r.Proposal.Policy)
+			}
+			if r.Traffic.Pages != truth.Pages {
+				t.Errorf("%d pages, truth %d", r.Traffic.Pages, truth.Pages)
+			}
+		})
+	}
+}
+
+const at = "05/Mar/2026:10:%02d:%02d +0000"
+
+func line(client string, min, sec int, target, ref, ua string, status int) string {
+	return fmt.Sprintf("%s - - ["+at+"] \"GET %s HTTP/1.1\" %d 900 \"%s\" \"%s\"\n", client, min, sec, target, status, ref, ua)
+}
+
+func browserUA(i int) string {
+	return fmt.Sprintf("Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 Safari/537.36", 100+i)
+}
+
+// TestTrainingRoom: 40 phones behind one address, 6 pages each in 5 minutes,
+// with assets: shared, and no abuser.
+func TestTrainingRoom(t *testing.T) {
+	t.Parallel()
+	background, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Start: time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC), Humans: 300})
+	var b strings.Builder
+	b.WriteString(background)
+	for phone := range 40 {
+		for p := range 6 {
+			path := fmt.Sprintf("/articles/lesson-%d-%d", phone%3, p)
+			b.WriteString(line("198.51.100.20", p*50/60, (phone+p*50)%60, path, "-", browserUA(phone), 200))
+			b.WriteString(line("198.51.100.20", p*50/60, (phone+p*50)%60, "/css/app.css", "https://www.example.org"+path, browserUA(phone), 200))
+		}
+	}
+	r := measure(t, b.String(), Options{})
+	if len(r.Shared) != 1 || r.Shared[0].Address != "198.51.100.20" || r.Shared[0].Agents != 40 || r.Shared[0].Pages != 240 {
+		t.Errorf("shared %+v", r.Shared)
+	}
+	for _, a := range r.Abusers {
+		t.Errorf("abuser %+v", a)
+	}
+}
+
+// TestScannerWithManyAgents: 135 User-Agents from one address without an asset:
+// one program, not many people.
+func TestScannerWithManyAgents(t *testing.T) {
+	t.Parallel()
+	background, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Humans: 300})
+	var b strings.Builder
+	b.WriteString(background)
+	for i := range 270 {
+		b.WriteString(line("198.51.100.30", i/60, i%60, fmt.Sprintf("/probe-%d", i), "-", browserUA(i%135), 404))
+	}
+	r := measure(t, b.String(), Options{})
+	if len(r.Shared) != 0 || len(r.Abusers) != 1 || r.Abusers[0].Agents != 135 || r.Abusers[0].Errors != 1 {
+		t.Errorf("shared %+v, abusers %+v", r.Shared, r.Abusers)
+	}
+}
+
+// TestDistributedCrawl: 5,000 addresses, 3 pages each in ten minutes: no promise
+// by address.
+func TestDistributedCrawl(t *testing.T) {
+	t.Parallel()
+	log, truth := generate(t, loggen.Config{Seed: 9, Days: 2, Humans: 2000, Crawl: &loggen.Crawl{Addresses: 5000, Pages: 3, Within: 10 * time.Minute}})
+	r := measure(t, log, Options{})
+	p := r.Proposal
+	if p.Finding != Distributed || p.Policy != "" || p.Effect.RoboticPages < truth.CrawlPages || p.Effect.RoboticShare > 0.01 {
+		t.Errorf("proposal %+v", p)
+	}
+	text := strings.Join(p.Text, "\n")
+	for _, want := range []string{"No promise by address", "/24 and /48", "/16 and /32", "global"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestOneProxy: one address with nearly all pages and many agents is a proxy.
+func TestOneProxy(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 300 {
+		c := "10.0.0.1"
+		if i == 0 {
+			c = "10.0.0.2"
+		}
+		b.WriteString(line(c, i/60, i%60, fmt.Sprintf("/p%d", i), "-", browserUA(i%50), 200))
+	}
+	r := measure(t, b.String(), Options{})
+	if r.Proposal.Finding != OneProxy || !strings.Contains(strings.Join(r.Proposal.Text, " "), "This is your proxy: 10.0.0.1") || r.Proposal.Policy != "" {
+		t.Errorf("proposal %+v", r.Proposal)
+	}
+}
+
+// TestTooLittleData says how much it takes, and proposes nothing.
+func TestTooLittleData(t *testing.T) {
+	t.Parallel()
+	log, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Humans: 100})
+	r := measure(t, log, Options{})
+	if r.Proposal.Finding != TooLittleData || r.Proposal.Policy != "" || !strings.Contains(r.Proposal.Text[0], "1000") {
+		t.Errorf("proposal %+v", r.Proposal)
+	}
+	if r := measure(t, "", Options{}); r.Proposal.Finding != NoPages {
+		t.Errorf("empty log: %+v", r.Proposal)
+	}
+}
+
+// TestEmbeddedImages: a page and 40 images without extension that name it as
+// referrer within a second are one page.
+func TestEmbeddedImages(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(line("198.51.100.40", 1, 10, "/gallery", "-", browserUA(1), 200))
+	for i := range 40 {
+		b.WriteString(line("198.51.100.40", 1, 10+i%2, fmt.Sprintf("/media/%d", i), "https://www.example.org/gallery", browserUA(1), 200))
+	}
+	b.WriteString(line("198.51.100.40", 1, 50, "/next", "https://www.example.org/gallery", browserUA(1), 200))
+	r := measure(t, b.String(), Options{})
+	if r.Traffic.Pages != 2 || r.Traffic.Embedded != 40 || r.Everyone.PerHour.Max != 2 || r.Everyone.PerDay.Max != 2 {
+		t.Errorf("traffic %+v, per hour %v", r.Traffic, r.Everyone.PerHour)
+	}
+}
+
+// TestHoursAndDays: one instant in two offsets is one hour; the zone moves day
+// totals and never hour totals; a clock that goes back changes nothing.
+func TestHoursAndDays(t *testing.T) {
+	t.Parallel()
+	l := func(stamp string) string {
+		return fmt.Sprintf("198.51.100.50 - - [%s] \"GET /p HTTP/1.1\" 200 1 \"-\" \"%s\"\n", stamp, browserUA(1))
+	}
+	log := l("05/Mar/2026:16:49:16 +0800") + l("05/Mar/2026:08:49:16 +0000") + l("05/Mar/2026:08:39:16 +0000") + l("05/Mar/2026:08:50:00 +0000")
+	r := measure(t, log, Options{})
+	if r.Everyone.PerHour.Max != 4 || r.Everyone.PerHour.Count != 1 || r.Everyone.PerDay.Max != 4 {
+		t.Errorf("per hour %v, per day %v", r.Everyone.PerHour, r.Everyone.PerDay)
+	}
+	kolkata, err := time.LoadLocation("Asia/Kolkata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	midnight := l("05/Mar/2026:18:15:00 +0000") + l("05/Mar/2026:18:45:00 +0000") // 23:45 and 00:15 in Kolkata
+	utc, local := measure(t, midnight, Options{}), measure(t, midnight, Options{Zone: kolkata})
+	if utc.Everyone.PerDay.Max != 2 || local.Everyone.PerDay.Max != 1 || local.Everyone.PerDay.Count != 2 {
+		t.Errorf("per day in UTC %v, in Kolkata %v", utc.Everyone.PerDay, local.Everyone.PerDay)
+	}
+	if utc.Everyone.PerHour.String() != local.Everyone.PerHour.String() {
+		t.Errorf("per hour in UTC %v, in Kolkata %v", utc.Everyone.PerHour, local.Everyone.PerHour)
+	}
+}
+
+// TestClientsWithPorts: thousands of ip:port strings are as many clients as
+// there are addresses, and an IPv6 /64 is one.
+func TestClientsWithPorts(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	const clients, lines = 8352, 60_000
+	for i := range lines {
+		c := i % clients
+		fmt.Fprintf(&b, "81.%d.%d.7:%d - - ["+at+"] \"GET /p%d HTTP/1.1\" 200 1 \"-\" \"%s\"\n", c>>8, c&255, 1024+i, i%60, i%60, i, browserUA(1))
+	}
+	r := measure(t, b.String(), Options{})
+	if r.Traffic.Addresses != clients || r.Everyone.Pages != lines {
+		t.Errorf("%d clients, %d pages", r.Traffic.Addresses, r.Everyone.Pages)
+	}
+	var v6 strings.Builder
+	for i := range 1000 {
+		v6.WriteString(line(fmt.Sprintf("2001:db8:1:2::%x", i+1), i/60%60, i%60, "/p", "-", browserUA(1), 200))
+	}
+	v6.WriteString(line("2001:db8:1:2:3:4:5:f215:50718", 1, 1, "/p", "-", browserUA(1), 200))
+	if r := measure(t, v6.String(), Options{}); r.Traffic.Addresses != 1 || r.Everyone.Pages != 1001 {
+		t.Errorf("%d clients, %d pages in one /64", r.Traffic.Addresses, r.Everyone.Pages)
+	}
+}
+
+// TestNamesAndMissing: a host name is a key of its own, a line without any
+// client is in the totals and in no distribution.
+func TestNamesAndMissing(t *testing.T) {
+	t.Parallel()
+	log := line("a.example.net", 1, 1, "/p", "-", browserUA(1), 200) + line("b.example.net", 1, 1, "/p", "-", browserUA(1), 200) +
+		line("-", 1, 1, "/p", "-", browserUA(1), 200)
+	r := measure(t, log, Options{})
+	if r.Traffic.Opaque != 2 || r.Traffic.NoAddress != 1 || r.Everyone.Addresses != 2 || r.Traffic.Requests != 3 {
+		t.Errorf("traffic %+v, everyone %+v", r.Traffic, r.Everyone)
+	}
+}
+
+// TestBoundedTable: beyond the bound, further addresses are counted together and
+// the report says so.
+func TestBoundedTable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 500 {
+		b.WriteString(line(fmt.Sprintf("81.1.%d.%d", i>>8, i&255), 1, i%60, "/p", "-", browserUA(1), 200))
+	}
+	r := measure(t, b.String(), Options{MaxClients: 100, Log: accesslog.Options{Workers: 1}})
+	if r.Traffic.Addresses != 100 || r.Traffic.NotTabulated != 400 || !strings.Contains(strings.Join(r.Notes, "\n"), "was full") {
+		t.Errorf("addresses %d, not tabulated %d", r.Traffic.Addresses, r.Traffic.NotTabulated)
+	}
+}

@@ -236,3 +236,9 @@ func (s *Server) SetArg(name, value string) {
 	}
 	s.args = append(s.args, name, value)
 }
+
+// HostPort returns the two parts of Addr.
+func (s *Server) HostPort() (host, port string) {
+	host, port, _ = net.SplitHostPort(s.Addr)
+	return host, port
+}

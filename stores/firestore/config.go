@@ -42,9 +42,10 @@ type Config struct {
 	// keys.
 	Namer rows.Namer
 
-	// ConnectTimeout bounds what Open does on the network: resolve, dial, TLS and
-	// token. It is apart from the deadline of a hit, which is the caller's
-	// context. 0 means 2 s. Negative: Open does not touch the network.
+	// ConnectTimeout bounds what Open does on the network (resolve, dial, TLS and
+	// token) and every later attempt to connect. It is apart from the deadline of
+	// a hit, which is the caller's context. 0 means 2 s. Negative: Open does not
+	// touch the network, and attempts have 2 s.
 	ConnectTimeout time.Duration
 
 	// Options are handed to the Google client after those of this package, for

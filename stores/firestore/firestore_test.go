@@ -68,6 +68,7 @@ func openSite(tb testing.TB, addr, site string, options ...option.ClientOption) 
 	tb.Helper()
 	s, err := Open(tb.Context(), Config{
 		Project: "stile-test", Emulator: addr, Namer: rows.Namer{Site: site}, Options: options,
+		ConnectTimeout: 20 * time.Second, // an emulator on a busy machine
 	})
 	if err != nil {
 		tb.Fatal(err)

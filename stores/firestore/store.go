@@ -77,13 +77,17 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // requests wakes up with dead connections and passed deadlines, so a dead one is
 // found within two seconds of use, and the pause between attempts stays short.
 func clientOptions(cfg *Config) []option.ClientOption {
+	dialTimeout := cfg.ConnectTimeout
+	if dialTimeout <= 0 {
+		dialTimeout = defaultConnect
+	}
 	dial := []grpc.DialOption{
 		grpc.WithStatsHandler(sentHandler{}),
 		grpc.WithDisableRetry(), // what a service config might ask for
 		grpc.WithDisableServiceConfig(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 2 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			MinConnectTimeout: 2 * time.Second,
+			MinConnectTimeout: dialTimeout,
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
 		}),
 	}

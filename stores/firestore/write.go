@@ -28,11 +28,10 @@ var fields = func() (names [rows.MaxSlots]string) {
 }()
 
 var (
-	exists      = &firestorepb.Precondition{ConditionType: &firestorepb.Precondition_Exists{Exists: true}}
-	expiryMask  = &firestorepb.DocumentMask{FieldPaths: []string{expiryField}}
-	emptyMask   = &firestorepb.DocumentMask{}
-	zero        = integer(0)
-	expiryNames = [1]string{expiryField}
+	exists     = &firestorepb.Precondition{ConditionType: &firestorepb.Precondition_Exists{Exists: true}}
+	expiryMask = &firestorepb.DocumentMask{FieldPaths: []string{expiryField}}
+	emptyMask  = &firestorepb.DocumentMask{}
+	zero       = integer(0)
 )
 
 func integer(n int64) *firestorepb.Value {
@@ -43,6 +42,9 @@ func integer(n int64) *firestorepb.Value {
 // cell, in order, maximum with the floor, increment, and for a lowered cell
 // maximum with 0. A transform is also how a cell of the row is read.
 func newWrite(name string, r *core.Row) (*firestorepb.Write, error) {
+	if len(r.Cells) > maxCells {
+		return nil, core.ErrUnsupported
+	}
 	w := &firestorepb.Write{UpdateMask: emptyMask}
 	doc := &firestorepb.Document{Name: name}
 	w.Operation = &firestorepb.Write_Update{Update: doc}
@@ -52,7 +54,7 @@ func newWrite(name string, r *core.Row) (*firestorepb.Write, error) {
 		w.CurrentDocument = exists
 	case r.Until > 0:
 		w.UpdateMask = expiryMask
-		doc.Fields = map[string]*firestorepb.Value{expiryNames[0]: {
+		doc.Fields = map[string]*firestorepb.Value{expiryField: {
 			ValueType: &firestorepb.Value_TimestampValue{TimestampValue: &timestamppb.Timestamp{Seconds: r.Until}},
 		}}
 	}

@@ -4,6 +4,7 @@
 package firestoretest
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -93,15 +94,17 @@ func (s *Server) Run(tb testing.TB) {
 	// The jar has no main class of its own, and messages follow the locale.
 	s.cmd = exec.Command("java", "-Xmx768m", "-Duser.language=en", "-cp", s.jar,
 		"com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=127.0.0.1", "--port="+port)
+	var output bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &output, &output
 	if err := s.cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
 	done := make(chan struct{})
 	s.done = done
 	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(done) }(s.cmd)
-	if err := s.await(30 * time.Second); err != nil {
+	if err := s.await(time.Minute); err != nil {
 		s.Kill()
-		tb.Fatal(err)
+		tb.Fatalf("%v\n%s", err, output.String()) // after Kill nobody writes to it
 	}
 }
 

@@ -4,7 +4,11 @@ package all
 
 import (
 	"github.com/stilehq/stile/stores/open"
+	"github.com/stilehq/stile/stores/open/opendynamodb"
+	"github.com/stilehq/stile/stores/open/openfirestore"
 	"github.com/stilehq/stile/stores/open/openmemory"
+	"github.com/stilehq/stile/stores/open/openredis"
+	"github.com/stilehq/stile/stores/open/openupstash"
 )
 
 // Registry returns a table with every opener. The error means that the program
@@ -12,5 +16,9 @@ import (
 func Registry() (*open.Registry, error) {
 	return open.NewRegistry(
 		openmemory.Opener,
+		openredis.Opener,
+		openupstash.Opener,
+		openfirestore.Opener,
+		opendynamodb.Opener,
 	)
 }

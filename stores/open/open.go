@@ -83,7 +83,7 @@ func NewRegistry(openers ...Opener) (*Registry, error) {
 		}
 		for _, s := range o.Schemes {
 			if _, taken := r.byScheme[s]; taken {
-				errs = append(errs, fmt.Errorf("open: two openers for %s:", s))
+				errs = append(errs, fmt.Errorf("open: two openers for the scheme %s", s))
 			}
 			r.byScheme[s] = o
 		}
@@ -134,9 +134,9 @@ func (r *Registry) find(rawURL string, o Options) (Opener, *url.URL, error) {
 	u, err := url.Parse(rawURL)
 	switch {
 	case rawURL == "":
-		return bad("it is empty; want one like %s", strings.Join(r.examples, ", "))
+		return bad("it is empty; it should look like one of %s", strings.Join(r.examples, ", "))
 	case err != nil:
-		return bad("it cannot be read; special characters of a password must be percent-encoded")
+		return bad("it cannot be read; percent-encode the special characters of a password")
 	case u.Scheme == "":
 		return bad("%s has no scheme; want one like %s", Redact(rawURL), strings.Join(r.examples, ", "))
 	}

@@ -65,7 +65,7 @@ func TestBadURL(t *testing.T) {
 	t.Parallel()
 	r := registry(t, opener("far", nil))
 	for raw, want := range map[string]string{
-		"":                               "it is empty; want one like memory:, far://host",
+		"":                               "it is empty; it should look like one of memory:, far://host",
 		"hunter2":                        "no scheme",
 		"mysql://me:hunter2@host/":       `no store is called "mysql"; this program has far, memory`,
 		"far://me:hunter2%zz@host/":      "cannot be read",
@@ -106,7 +106,7 @@ func TestUsableBesideError(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	t.Parallel()
-	if _, err := open.NewRegistry(openmemory.Opener, openmemory.Opener); err == nil || !strings.Contains(err.Error(), "two openers for memory:") {
+	if _, err := open.NewRegistry(openmemory.Opener, openmemory.Opener); err == nil || !strings.Contains(err.Error(), "two openers for the scheme memory") {
 		t.Errorf("a scheme claimed twice: %v", err)
 	}
 	if _, err := open.NewRegistry(open.Opener{Schemes: []string{"x"}}); err == nil {

@@ -10,9 +10,9 @@ import (
 
 // A Fact says where a statement of the catalogue comes from.
 type Fact struct {
-	Source string // who says so: a vendor's page or a public data set
-	Date   string // when it was read, YYYY-MM or YYYY-MM-DD
-	Memory bool   // true: not read anywhere at that date, written from memory; check before relying on it
+	Source string `json:"source"`           // who says so: a vendor's page or a public data set
+	Date   string `json:"date"`             // when it was read, YYYY-MM or YYYY-MM-DD
+	Memory bool   `json:"memory,omitempty"` // true: not read anywhere at that date, written from memory; check before relying on it
 }
 
 // An Agent is one crawler product.

@@ -174,3 +174,29 @@ func TestRealListsArePlausible(t *testing.T) {
 	}
 	t.Logf("%d prefixes of real lists accepted (0: STILE_CORPUS is not set)", n)
 }
+
+// FuzzReadSnapshot: what is read can be written and read again, unchanged.
+func FuzzReadSnapshot(f *testing.F) {
+	f.Add(shipped)
+	f.Add([]byte("stile-crawler-ranges 1\nlist a\nsource x\ncreated 2026-05-05T00:00:00Z\nfetched 2026-05-05T00:00:00Z\netag \"e\"\npartial\n8.8.8.0/24\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ReadSnapshot(b)
+		if err != nil {
+			if !errors.Is(err, ErrSnapshot) {
+				t.Fatal(err)
+			}
+			return
+		}
+		var first, second strings.Builder
+		if err := s.Encode(&first, day); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadSnapshot([]byte(first.String()))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, first.String())
+		}
+		if err := back.Encode(&second, day); err != nil || first.String() != second.String() {
+			t.Fatalf("%v: wrote\n%s\nthen\n%s", err, first.String(), second.String())
+		}
+	})
+}

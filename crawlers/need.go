@@ -11,7 +11,9 @@ func (c *Catalogue) Need(classes ...Class) Catalogue {
 	for _, a := range c.Agents {
 		needed[a.Name] = slices.Contains(classes, a.Class)
 	}
-	some := func(agents []string) bool { return slices.ContainsFunc(agents, func(n string) bool { return needed[n] }) }
+	some := func(agents []string) bool {
+		return slices.ContainsFunc(agents, func(n string) bool { return needed[n] })
+	}
 	out := Catalogue{Agents: c.Agents}
 	for _, l := range c.Lists {
 		if some(l.Agents) {

@@ -53,7 +53,7 @@ func TestReverse(t *testing.T) {
 			t.Parallel()
 			stub := newDNS(t, c.zone...)
 			if c.fail != "" {
-				stub.fail[c.fail] = dns.RcodeServerFailure
+				stub.refuse(c.fail, dns.RcodeServerFailure)
 			}
 			k := newClock(day)
 			v := newVerifier(t, Config{Resolver: stub.resolver(), NoShipped: true, Now: k.now, Catalogue: withoutURLs()})
@@ -126,7 +126,7 @@ func TestReverseIsRemembered(t *testing.T) {
 	if hit("45.55.1.2") != ByReverse {
 		t.Error("a proof ended before its time")
 	}
-	stub.fail["2.1.55.45.in-addr.arpa."] = dns.RcodeServerFailure
+	stub.refuse("2.1.55.45.in-addr.arpa.", dns.RcodeServerFailure)
 	if n := round(); n == 0 {
 		t.Error("not asked again")
 	}

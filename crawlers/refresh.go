@@ -107,8 +107,8 @@ func (v *Verifier) Due() bool {
 		(v.cfg.Signatures != nil && v.cfg.Signatures.Due())
 }
 
-// Refresh does the work that is due: queued reverse proofs, key directories of
-// signed agents, then lists, the longest overdue first. It returns when that is done, when budget is spent or
+// Refresh does the work that is due: queued reverse proofs, and beside them the
+// key directories of signed agents, then lists, the longest overdue first. It returns when that is done, when budget is spent or
 // when ctx ends, whichever is first, and at once when nothing is due or another
 // refresh is at work. budget 0 or less means no bound but ctx.
 //
@@ -142,7 +142,10 @@ func (v *Verifier) tryRefresh(ctx context.Context, budget time.Duration) (ran bo
 }
 
 func (v *Verifier) refresh(ctx context.Context) error {
-	v.lookups(ctx)
+	// Beside each other: a DNS that hangs must not use the lists' time up.
+	var proofs sync.WaitGroup
+	proofs.Go(func() { v.lookups(ctx) })
+	defer proofs.Wait()
 	var errs []error
 	if v.cfg.Signatures != nil {
 		if err := v.cfg.Signatures.Refresh(ctx, 0); err != nil {

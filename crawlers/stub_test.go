@@ -70,6 +70,13 @@ func (s *dnsStub) add(t *testing.T, zone ...string) {
 	}
 }
 
+// refuse makes a name fail with a response code.
+func (s *dnsStub) refuse(name string, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail[name] = code
+}
+
 func (s *dnsStub) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 	s.queries.Add(1)
 	s.conns[w.RemoteAddr().Network()].Add(1)

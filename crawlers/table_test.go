@@ -150,8 +150,7 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	s := Snapshot{}
-	v := newVerifier(b, Config{Snapshots: []Snapshot{s}})
+	v := newVerifier(b, Config{})
 	client, crawler := netip.MustParseAddr("45.55.1.2"), netip.MustParseAddr("66.249.66.1")
 	for _, c := range []struct {
 		name, ua string

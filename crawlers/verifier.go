@@ -96,12 +96,12 @@ const (
 
 // A Match says what is known of one client.
 type Match struct {
-	Name     string // of the agent: the proven one, else the claimed one, else empty
-	Operator string
-	Class    Class
-	Claimed  bool // the User-Agent names a crawler of the catalogue
-	Verified bool // Name is proven by Proof; only this may exempt
-	Proof    Proof
+	Name     string `json:"name,omitempty"` // of the agent: the proven one, else the claimed one, else empty
+	Operator string `json:"operator,omitempty"`
+	Class    Class  `json:"class,omitempty"`
+	Claimed  bool   `json:"claimed"`         // the User-Agent or a signature names a known agent
+	Verified bool   `json:"verified"`        // Name is proven by Proof; only this may exempt
+	Proof    Proof  `json:"proof,omitempty"` // how; NoProof when not verified
 }
 
 // A Verifier answers from tables in memory. It is safe for concurrent use.

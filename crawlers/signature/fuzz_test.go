@@ -69,3 +69,22 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// FuzzDirectory: a directory gives between one and maxKeys keys under their own
+// thumbprints, never the public test key, or an error.
+func FuzzDirectory(f *testing.F) {
+	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + testX + `"}]}`))
+	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","nbf":1735689600000,"exp":4889289600,"use":"sig"}]}`))
+	f.Add([]byte(`{"keys":[]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		keys, err := parseDirectory(b, false)
+		if (err == nil) != (len(keys) > 0) || len(keys) > maxKeys {
+			t.Fatalf("%d keys, %v", len(keys), err)
+		}
+		for id, k := range keys {
+			if id == TestKeyID || id != Thumbprint(k.public) || k.notBefore < 0 || k.until < 0 {
+				t.Fatalf("key %s: %+v", id, k)
+			}
+		}
+	})
+}

@@ -348,7 +348,11 @@ func (l *Limiter) remembered(sc *scratch, path string, mono time.Duration, now i
 // fail turns a store error into an outcome. What was charged before the error
 // stays charged when the visitor is served, and is given back when not.
 func (l *Limiter) fail(ctx context.Context, sc *scratch, v *verdict, d *Decision, t time.Time) {
-	switch l.policy.OnError {
+	mode := l.policy.OnError
+	if errors.Is(v.err, ErrSpent) && l.local != nil {
+		mode = FailLocal
+	}
+	switch mode {
 	case FailClosed:
 		d.Outcome, d.Reason = Unavailable, ReasonStoreClosed
 		if len(sc.charged) > 0 {

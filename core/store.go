@@ -32,6 +32,11 @@ var ErrNotApplied = errors.New("core: not applied")
 // unchanged. `policy check` reports such policies before they run.
 var ErrUnsupported = errors.New("core: not supported by this store")
 
+// ErrSpent marks rows that were not sent because the store's spending limit is
+// reached. It is used together with ErrNotApplied. Whatever the failure policy,
+// counting is local meanwhile: a spray of new addresses must not become a bill.
+var ErrSpent = errors.New("core: the store's spending limit is reached")
+
 // A Store holds rows that instances share. It knows no limit, no window and no
 // algorithm.
 type Store interface {

@@ -1,0 +1,104 @@
+package wrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/stilehq/stile/core"
+)
+
+// GuardConfig configures a Guard. The zero value is usable.
+type GuardConfig struct {
+	// Timeout is the longest that one trip may take; 0 = 150 ms. It is what a
+	// visitor may lose to a store that does not answer.
+	Timeout time.Duration
+	// Failures in a row open the breaker; 0 = 5.
+	Failures uint32
+	// Pause is how long the breaker stays open before one trip may try again;
+	// 0 = 2 s.
+	Pause time.Duration
+	// OnChange, if set, is told when the breaker opens, tries and closes ("open",
+	// "half-open", "closed"). It must not block.
+	OnChange func(state string)
+}
+
+// A Guard gives every trip a deadline and, after a row of failures, stops asking
+// for a while: then rows fail at once with core.ErrNotApplied. One trip at a
+// time tests whether the store is back. It never sends anything again, and holds
+// no lock during a trip. It is safe for concurrent use.
+type Guard struct {
+	inner   core.Store
+	timeout time.Duration
+	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+}
+
+// NewGuard returns a Guard over inner.
+func NewGuard(inner core.Store, c GuardConfig) *Guard {
+	if c.Timeout <= 0 {
+		c.Timeout = 150 * time.Millisecond
+	}
+	if c.Failures == 0 {
+		c.Failures = 5
+	}
+	if c.Pause <= 0 {
+		c.Pause = 2 * time.Second
+	}
+	settings := gobreaker.Settings{
+		Name:        "store",
+		MaxRequests: 1,
+		Timeout:     c.Pause,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= c.Failures },
+		IsSuccessful: func(err error) bool {
+			// A row that the store cannot hold, or a visitor who went away, says
+			// nothing of the store's health.
+			return err == nil || errors.Is(err, core.ErrUnsupported) || errors.Is(err, context.Canceled) || errors.Is(err, core.ErrSpent)
+		},
+	}
+	if c.OnChange != nil {
+		settings.OnStateChange = func(_ string, _, to gobreaker.State) { c.OnChange(to.String()) }
+	}
+	return &Guard{inner: inner, timeout: c.Timeout, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)}
+}
+
+// Apply passes the batch on unless the breaker is open.
+func (g *Guard) Apply(ctx context.Context, b *core.Batch) error {
+	done, err := g.breaker.Allow()
+	if err != nil {
+		return refuse(b, fmt.Errorf("store: not asked, it did not answer lately (%w): %w", err, core.ErrNotApplied))
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	err = g.inner.Apply(ctx, b)
+	done(err)
+	return err
+}
+
+// Settle does the leftover work within the same deadline, unless the breaker is
+// open: then it waits for a better time.
+func (g *Guard) Settle(ctx context.Context) error {
+	if g.breaker.State() == gobreaker.StateOpen {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	return settle(ctx, g.inner)
+}
+
+// State returns "closed", "half-open" or "open".
+func (g *Guard) State() string { return g.breaker.State().String() }
+
+// Features are the inner store's.
+func (g *Guard) Features() core.Features { return features(g.inner) }
+
+// Close closes the inner store.
+func (g *Guard) Close() error { return g.inner.Close() }
+
+var (
+	_ core.Store    = (*Guard)(nil)
+	_ core.Settler  = (*Guard)(nil)
+	_ core.Featurer = (*Guard)(nil)
+)

@@ -1,0 +1,225 @@
+package wrap_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/core/rows"
+	"github.com/stilehq/stile/stores/memory"
+	"github.com/stilehq/stile/stores/storetest"
+	"github.com/stilehq/stile/stores/wrap"
+)
+
+// noon lies ahead of the machine's clock, by which Settle and Flush go, so that
+// no row of these tests is over.
+var noon = time.Date(2126, 10, 6, 12, 0, 0, 0, time.UTC)
+
+func base() storetest.Harness {
+	return storetest.Harness{Open: func(testing.TB) core.Store { return memory.New(memory.Config{}) }}
+}
+
+// TestConformance runs the stores' suite over every wrapper. Its rows do not
+// take part in coalescing; TestOneInstanceSeesItsOwnHits has those that do.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]func(core.Store) core.Store{
+		"meter":  func(s core.Store) core.Store { return wrap.NewMeter(s) },
+		"guard":  func(s core.Store) core.Store { return wrap.NewGuard(s, wrap.GuardConfig{Timeout: time.Minute}) },
+		"spend":  func(s core.Store) core.Store { return wrap.NewSpend(s, wrap.SpendConfig{PerDay: 1 << 40}) },
+		"behind": func(s core.Store) core.Store { return wrap.NewBehind(s) },
+		"stack": func(s core.Store) core.Store {
+			return wrap.Stack(s, wrap.GuardConfig{Timeout: time.Minute}, wrap.SpendConfig{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, base().With(with))
+		})
+	}
+}
+
+// faulty fails as it is told.
+type faulty struct {
+	core.Store
+	mu    sync.Mutex
+	err   error
+	after bool // apply first, then fail: the outcome is unknown
+	hold  chan struct{}
+	trips atomic.Int64
+}
+
+func (f *faulty) set(err error, after bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.after = err, after
+}
+
+func (f *faulty) Apply(ctx context.Context, b *core.Batch) error {
+	f.trips.Add(1)
+	f.mu.Lock()
+	err, after, hold := f.err, f.after, f.hold
+	f.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err == nil || after {
+		if e := f.Store.Apply(ctx, b); e != nil {
+			return e
+		}
+	}
+	if err != nil {
+		for i := range b.Rows {
+			b.Rows[i].Err = err
+		}
+	}
+	return err
+}
+
+func over() *faulty { return &faulty{Store: memory.New(memory.Config{})} }
+
+// outer is one hit of a site-wide bucket of the given limit.
+func outer(at time.Time, limit int64) *core.Batch {
+	return &core.Batch{Now: at, Rows: []core.Row{{
+		Key: core.Key{Kind: rows.Global}, Plan: 7, Epoch: 1, Until: noon.Unix() + 86400, MaxAge: 10 * time.Minute,
+		Cells: []core.Cell{{Until: noon.Unix() + 86400, Add: 1, Ceiling: limit}},
+	}}}
+}
+
+func value(t *testing.T, s core.Store) int64 {
+	t.Helper()
+	b := outer(noon, 0)
+	b.Rows[0].Cells[0].Add, b.Rows[0].MaxAge = 0, 0
+	if err := s.Apply(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Rows[0].Cells[0].Value
+}
+
+func TestGuardOpensAndRecovers(t *testing.T) {
+	t.Parallel()
+	f := over()
+	var changes []string
+	g := wrap.NewGuard(f, wrap.GuardConfig{Timeout: 50 * time.Millisecond, Failures: 3, Pause: 30 * time.Millisecond, OnChange: func(s string) { changes = append(changes, s) }})
+	down := errors.New("down")
+	f.set(down, false)
+	for range 3 {
+		if err := g.Apply(context.Background(), outer(noon, 10)); !errors.Is(err, down) {
+			t.Fatal(err)
+		}
+	}
+	b := outer(noon, 10)
+	err := g.Apply(context.Background(), b)
+	if !errors.Is(err, core.ErrNotApplied) || !errors.Is(b.Rows[0].Err, core.ErrNotApplied) || f.trips.Load() != 3 {
+		t.Fatalf("open breaker: %v after %d trips", err, f.trips.Load())
+	}
+	f.set(nil, false)
+	deadline := time.Now().Add(5 * time.Second)
+	for g.Apply(context.Background(), outer(noon, 10)) != nil {
+		if time.Now().After(deadline) {
+			t.Fatal("the breaker never closed again")
+		}
+		time.Sleep(5 * time.Millisecond) // the breaker's own clock runs
+	}
+	if got := g.State(); got != "closed" {
+		t.Errorf("after a success: %s (%v)", got, changes)
+	}
+}
+
+// TestGuardIsNotFooled: a visitor who leaves, a spent budget and a row that the
+// store cannot hold do not open the breaker.
+func TestGuardIsNotFooled(t *testing.T) {
+	t.Parallel()
+	f := over()
+	g := wrap.NewGuard(f, wrap.GuardConfig{Failures: 2, Pause: time.Hour})
+	for _, err := range []error{context.Canceled, core.ErrUnsupported, core.ErrSpent} {
+		f.set(err, false)
+		for range 5 {
+			_ = g.Apply(context.Background(), outer(noon, 10))
+		}
+	}
+	if g.State() != "closed" {
+		t.Error(g.State())
+	}
+}
+
+// TestGuardBoundsATrip: a black hole costs the deadline, and no more.
+func TestGuardBoundsATrip(t *testing.T) {
+	t.Parallel()
+	f := over()
+	f.hold = make(chan struct{})
+	g := wrap.NewGuard(f, wrap.GuardConfig{Timeout: 20 * time.Millisecond})
+	err := g.Apply(context.Background(), outer(noon, 10))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestSpend(t *testing.T) {
+	t.Parallel()
+	f := over()
+	var told []string
+	s := wrap.NewSpend(f, wrap.SpendConfig{PerSecond: 3, PerDay: 5, OnSpent: func(b string) { told = append(told, b) }})
+	ctx := context.Background()
+	apply := func(at time.Time, add int64) error {
+		b := outer(at, 100)
+		b.Rows[0].Cells[0].Add = add
+		return s.Apply(ctx, b)
+	}
+	for i := range 5 {
+		err := apply(noon, 1)
+		if (err != nil) != (i >= 3) || err != nil && !(errors.Is(err, core.ErrSpent) && errors.Is(err, core.ErrNotApplied)) {
+			t.Fatalf("hit %d: %v", i, err)
+		}
+	}
+	if err := apply(noon, -1); err != nil {
+		t.Errorf("a refund is refused: %v", err)
+	}
+	if err := apply(noon.Add(time.Second), 1); err != nil {
+		t.Errorf("the next second: %v", err)
+	}
+	if err := apply(noon.Add(2*time.Second), 1); !errors.Is(err, core.ErrSpent) {
+		t.Errorf("the sixth of the day (refunds are booked): %v", err)
+	}
+	if err := apply(noon.Add(24*time.Hour), 1); err != nil {
+		t.Errorf("the next day: %v", err)
+	}
+	if s.Refused() != 3 || len(told) != 1 {
+		t.Errorf("%d refused, told %v", s.Refused(), told)
+	}
+}
+
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	f := over()
+	m := wrap.NewMeter(f)
+	ctx := context.Background()
+	b := outer(noon, 10)
+	read := b.Rows[0]
+	read.Epoch, read.Cells = 0, []core.Cell{{}}
+	b.Rows = append(b.Rows, read)
+	_ = m.Apply(ctx, b)
+	f.set(core.ErrNotApplied, false)
+	_ = m.Apply(ctx, outer(noon, 10))
+	f.set(errors.New("lost"), true)
+	_ = m.Apply(ctx, outer(noon, 10))
+	r := m.Read()
+	if r.Trips != 3 || r.Writes != 3 || r.Reads != 1 || r.Failed != 1 || r.Unknown != 1 {
+		t.Errorf("%+v", r)
+	}
+	sum := int64(0)
+	for _, n := range r.Latency {
+		sum += n
+	}
+	if sum != 3 {
+		t.Errorf("%d trips in the latency buckets", sum)
+	}
+}

@@ -80,3 +80,16 @@ func TestVerifyCrawler(t *testing.T) {
 		t.Errorf("without signatures: %+v", got)
 	}
 }
+
+func TestVerifyCrawlerDoesNotAllocate(t *testing.T) {
+	sigs, err := signature.New(signature.Config{Agents: signature.Known()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := newVerifier(t, Config{Signatures: sigs})
+	r := &core.Request{Method: "GET", Host: "www.example.com", Path: "/", Header: http.Header{"User-Agent": {uaChrome}}, Time: day}
+	addr := netip.MustParseAddr("45.55.1.2")
+	if n := testing.AllocsPerRun(100, func() { v.VerifyCrawler(r, addr) }); n != 0 {
+		t.Errorf("%v allocations for a browser, want 0", n)
+	}
+}

@@ -13,7 +13,7 @@ type shard struct {
 	mu     sync.Mutex
 	store  *Store
 	index  []uint32   // 0 = empty, else tag<<refBits | place+1; linear probing
-	chunks [][]record // all of chunkLen, but the last, which is still growing
+	chunks [][]record // all of chunkLen, but the last, which grows to it
 	used   int        // places handed out, free ones among them
 	free   uint32     // place+1 of the first free one; 0 = none
 	count  int        // records
@@ -152,16 +152,16 @@ func (s *shard) place() int {
 	}
 	place := s.used
 	s.used++
-	if place/chunkLen == len(s.chunks) {
-		first := chunkLen
-		if place == 0 {
-			first = 8 // a small table stays small
-		}
-		s.chunks = append(s.chunks, make([]record, first))
-	} else if c := s.chunks[place/chunkLen]; place%chunkLen == len(c) {
-		grown := make([]record, min(2*len(c), chunkLen))
+	at := place / chunkLen
+	if at == len(s.chunks) {
+		s.chunks = append(s.chunks, nil)
+	}
+	if c := s.chunks[at]; place%chunkLen == len(c) {
+		// The last chunk grows in small steps: a small table stays small, and
+		// 64 of them waste little.
+		grown := make([]record, min(max(2*len(c), 8), len(c)+64, chunkLen))
 		copy(grown, c)
-		s.chunks[place/chunkLen] = grown
+		s.chunks[at] = grown
 	}
 	return place
 }

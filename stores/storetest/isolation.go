@@ -36,6 +36,18 @@ var isolationCases = []testCase{
 		}
 		e.independent(list)
 	}},
+	{"isolation/parts that read alike when joined", func(e *env) {
+		row := func(id string, plan uint32, epoch int64) core.Row {
+			r := e.row(id, count(0))
+			r.Plan, r.Epoch = plan, epoch
+			return r
+		}
+		e.independent([]core.Row{
+			row("a", 0x1, 11), row("a", 0x11, 1), row("a1", 0x1, 1), row("a", 0x111, 1),
+			row("a:00000001", 1, 1), row("a", 1, 1), row("a:1", 1, 1), row("a:1:1", 1, 1),
+			row("b", 1, -1), row("b-", 1, 1), row("b", 11, 1), row("b1", 1, 1),
+		})
+	}},
 	{"isolation/addresses", func(e *env) {
 		net := func(kind core.Key, s string) core.Row {
 			kind.Net = netip.MustParsePrefix(s)

@@ -18,6 +18,10 @@ import (
 	"github.com/stilehq/stile/stores/upstash/upstashtest"
 )
 
+// patient is the bound of calls without a deadline: many cases run at once, and
+// a loaded machine under the race detector may be slow.
+const patient = 20 * time.Second
+
 var namer = rows.Namer{Site: "test"}
 
 func start(tb testing.TB) (*redistest.Server, *upstashtest.Front) {
@@ -29,7 +33,7 @@ func start(tb testing.TB) (*redistest.Server, *upstashtest.Front) {
 
 func open(tb testing.TB, f *upstashtest.Front, addr string) *upstash.Store {
 	tb.Helper()
-	s, err := upstash.Open(context.Background(), upstash.Config{URL: "http://" + addr, Token: f.Token, Namer: namer})
+	s, err := upstash.Open(context.Background(), upstash.Config{URL: "http://" + addr, Token: f.Token, Namer: namer, Timeout: patient})
 	if err != nil {
 		tb.Fatal(err)
 	}

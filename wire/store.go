@@ -2,19 +2,23 @@ package wire
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/stilehq/stile/core"
-	"github.com/stilehq/stile/core/rows"
-	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/stores/open"
+	"github.com/stilehq/stile/stores/wrap"
 )
 
 // openStore opens the driver that the URL names and puts it behind its wrappers.
 // A store beside an error is usable.
-func openStore(ctx context.Context, cfg Config) (core.Store, error) {
+func openStore(ctx context.Context, cfg Config) (*wrap.Stacked, error) {
 	f := cfg.Policy
+	names, err := namer(f)
+	if err != nil {
+		return nil, err
+	}
 	driver, err := open.Store(ctx, cfg.StoreURL, cfg.Stores, open.Options{
-		Namer:          namer(f),
+		Namer:          names,
 		MaxKeys:        f.Store.MaxKeys,
 		ConnectTimeout: f.Store.ConnectTimeout,
 		Timeout:        f.Store.Timeout,
@@ -23,22 +27,32 @@ func openStore(ctx context.Context, cfg Config) (core.Store, error) {
 	if driver == nil {
 		return nil, err
 	}
-	return wrapped(driver, f), err
+	return wrapped(driver, cfg), err
 }
 
-// wrapped is the order of the wrappers, outermost first: coalescing, then
-// deadline and breaker, then metering, then the driver. Memory is wrapped like
-// any other store, so that what is tried at home is what runs elsewhere.
-func wrapped(driver core.Store, _ *policy.File) core.Store { return driver }
-
-// namer names records as store.keys says.
-func namer(f *policy.File) rows.Namer {
-	n := rows.Namer{Site: f.Site}
-	if secrets := f.Store.KeySecrets.Values(); f.Store.Keys == policy.KeysHMAC && len(secrets) > 0 {
-		newest := []byte(secrets[0])
-		n.Secret = func(int64) []byte { return newest }
+// wrapped puts the wrappers on a driver. Memory is wrapped like any other store,
+// so that what is tried at home is what runs elsewhere.
+func wrapped(driver core.Store, cfg Config) *wrap.Stacked {
+	log, s := cfg.Logger, cfg.Policy.Store
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	return n
+	return wrap.Stack(driver, wrap.GuardConfig{
+		Timeout: s.Timeout,
+		OnChange: func(state string) {
+			if state == "open" {
+				log.Error("the store does not answer; it is asked again in a while", "until_then", "store.on_error: "+string(s.OnError))
+			} else {
+				log.Warn("the store's breaker changed", "state", state)
+			}
+		},
+	}, wrap.SpendConfig{
+		PerSecond: s.MaxOpsPerSecond,
+		PerDay:    s.MaxOpsPerDay,
+		OnSpent: func(bound string) {
+			log.Error("the store's spending limit is reached: counting is local until it is over", "bound", "store."+bound)
+		},
+	})
 }
 
 // featuresOf asks a store what it can do; one that does not say is taken for one

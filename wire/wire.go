@@ -15,6 +15,7 @@ import (
 	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/stores/memory"
 	"github.com/stilehq/stile/stores/open"
+	"github.com/stilehq/stile/stores/wrap"
 )
 
 // DefaultStoreURL is the store when none is named: this process's memory.
@@ -35,6 +36,10 @@ type Config struct {
 	Crawlers    core.CrawlerVerifier
 	Identifiers []core.Identifier
 	ASN         core.ASNSource
+
+	// Logger hears what an operator must know of the store while it runs: that it
+	// stopped answering, that a spending limit was reached. Nil = nobody.
+	Logger *slog.Logger
 
 	Now func() time.Time // nil = time.Now; asked once a policy is taken, never for a hit
 }
@@ -60,7 +65,7 @@ type Ready struct {
 	StoreProblem error
 
 	cfg      Config
-	store    core.Store
+	store    *wrap.Stacked
 	local    *memory.Store
 	features core.Features
 	reload   sync.Mutex
@@ -107,9 +112,9 @@ func (r *Ready) Parts() *Parts { return r.parts.Load() }
 // Features returns what the store can do.
 func (r *Ready) Features() core.Features { return r.features }
 
-// Store returns the shared counters, for commands that look at single keys.
-// Ready closes it.
-func (r *Ready) Store() core.Store { return r.store }
+// Store returns the shared counters with their wrappers, for commands that look
+// at single keys and for metrics. Ready closes it.
+func (r *Ready) Store() *wrap.Stacked { return r.store }
 
 // Decide implements the adapters' limiter; see core.Limiter.
 func (r *Ready) Decide(ctx context.Context, q *core.Request) core.Decision {

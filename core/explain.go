@@ -64,7 +64,7 @@ func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 	}
 	if d.Class == Counted && l.remembered(sc, path, l.mono(r.Time), now, d, ReasonRemembered) {
 		e.say("buckets", "this instance remembers the refusal: no store operation until it ends")
-		e.explainOutcome()
+		l.explainOutcome(&e)
 		return e
 	}
 	states, err := l.peek(ctx, store, sc, now, r.Time)
@@ -86,7 +86,7 @@ func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 	if d.Class != Counted && !denied {
 		d.Outcome = Pass
 	}
-	e.explainOutcome()
+	l.explainOutcome(&e)
 	return e
 }
 
@@ -207,7 +207,7 @@ func (e *Explanation) explainCrawler(who *party) {
 	}
 }
 
-func (e *Explanation) explainOutcome() {
+func (l *Limiter) explainOutcome(e *Explanation) {
 	d := &e.Decision
 	for i, s := range d.States {
 		mark := ""
@@ -215,6 +215,12 @@ func (e *Explanation) explainOutcome() {
 			mark = " (binding)"
 		}
 		e.say("buckets", "%s per %s: %d of %d%s", s.Bucket, s.Key, s.Count, s.Limit, mark)
+		for j := range l.policy.Buckets {
+			// The bound of stores/wrap.Behind, which holds the hits.
+			if b := &l.policy.Buckets[j]; b.Name == s.Bucket && b.FlushEvery > 0 {
+				e.say("buckets", "%s is coalesced: each further instance may admit at most %d above the limit, and reports its hits within %s", s.Bucket, max(1, s.Limit/128), b.FlushEvery)
+			}
+		}
 	}
 	switch {
 	case d.Outcome == Refuse && d.Observe:

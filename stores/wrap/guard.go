@@ -52,11 +52,7 @@ func NewGuard(inner core.Store, c GuardConfig) *Guard {
 		MaxRequests: 1,
 		Timeout:     c.Pause,
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= c.Failures },
-		IsSuccessful: func(err error) bool {
-			// A row that the store cannot hold, or a visitor who went away, says
-			// nothing of the store's health.
-			return err == nil || errors.Is(err, core.ErrUnsupported) || errors.Is(err, context.Canceled) || errors.Is(err, core.ErrSpent)
-		},
+		IsSuccessful: healthy,
 	}
 	if c.OnChange != nil {
 		settings.OnStateChange = func(_ string, _, to gobreaker.State) { c.OnChange(to.String()) }
@@ -86,6 +82,16 @@ func (g *Guard) Settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	return settle(ctx, g.inner)
+}
+
+// healthy reports whether an outcome says that the store is there. A row that it
+// cannot hold, a visitor who went away, and one record too hot to be written at
+// this moment (a Throttled error) do not open the breaker: coalescing makes the
+// best of the last, and the other rows need the store.
+func healthy(err error) bool {
+	var hot interface{ Throttled() bool }
+	return err == nil || errors.Is(err, core.ErrUnsupported) || errors.Is(err, context.Canceled) || errors.Is(err, core.ErrSpent) ||
+		errors.As(err, &hot) && hot.Throttled()
 }
 
 // State returns "closed", "half-open" or "open".

@@ -3,6 +3,7 @@ package wrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,7 +141,7 @@ func TestGuardIsNotFooled(t *testing.T) {
 	t.Parallel()
 	f := over()
 	g := wrap.NewGuard(f, wrap.GuardConfig{Failures: 2, Pause: time.Hour})
-	for _, err := range []error{context.Canceled, core.ErrUnsupported, core.ErrSpent} {
+	for _, err := range []error{context.Canceled, core.ErrUnsupported, core.ErrSpent, fmt.Errorf("row: %w", hot{})} {
 		f.set(err, false)
 		for range 5 {
 			_ = g.Apply(context.Background(), outer(noon, 10))
@@ -150,6 +151,12 @@ func TestGuardIsNotFooled(t *testing.T) {
 		t.Error(g.State())
 	}
 }
+
+// hot is a store's error for a record that is written too often.
+type hot struct{}
+
+func (hot) Error() string   { return "aborted" }
+func (hot) Throttled() bool { return true }
 
 // TestGuardBoundsATrip: a black hole costs the deadline, and no more.
 func TestGuardBoundsATrip(t *testing.T) {

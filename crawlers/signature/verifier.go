@@ -251,7 +251,7 @@ func (v *Verifier) Verify(m *Message, now time.Time) Result {
 	return worst
 }
 
-// judge applies the cheap checks first: the costly one is 50 µs of CPU that
+// judge applies the cheap checks first: the costly one is about 0.1 ms of CPU that
 // anybody can ask for, so it is made only for keys that are held.
 func (v *Verifier) judge(m *Message, in input, now time.Time) Result {
 	r := Result{KeyID: in.keyID}

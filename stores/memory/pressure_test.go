@@ -79,10 +79,10 @@ func TestSprayKeepsBusyKeys(t *testing.T) {
 		busy, each   int // of 1<<14 records, hits each
 		sprayed, per int // keys, hits each
 	}{
-		{"one hit each", 1 << 13, 2, 1 << 18, 1},
-		{"two hits each", 1 << 12, 4, 1 << 17, 2},
+		{"one hit each", 1 << 13, 2, 1 << 17, 1},
+		{"two hits each", 1 << 12, 4, 1 << 16, 2},
 		{"seven hits each", 1 << 12, 8, 1 << 16, 7},
-		{"busy keys are nearly seven eighths", 13 << 10, 16, 1 << 18, 1},
+		{"busy keys are nearly seven eighths", 13 << 10, 16, 1 << 17, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -80,22 +80,21 @@ func leWord(s string) uint64 {
 }
 
 // fingerprint hashes everything that tells r from another row. The fixed part
-// goes first, so that no id can imitate another row's fields.
+// goes first and its first word says how long it is, so that no id can imitate
+// another row's fields.
 func (k sipKey) fingerprint(r *core.Row) fingerprint {
 	net := r.Key.Net
-	form := uint64(0) // no network
-	var hi, lo uint64
+	head := uint64(r.Key.Kind) | uint64(uint16(net.Bits()))<<16 | uint64(r.Plan)<<32
+	fixed, n := [4]uint64{1: uint64(r.Epoch)}, 2
 	if addr := net.Addr(); addr.IsValid() {
-		form = 2 // IPv6
-		if addr.Is4() {
-			form = 1 // 203.0.113.9 and ::ffff:203.0.113.9 are two keys
-		}
 		a := addr.As16()
-		hi, lo = binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(a[8:])
+		fixed[2], n = binary.BigEndian.Uint64(a[8:]), 3
+		head |= 1 << 8
+		if !addr.Is4() { // 203.0.113.9 and ::ffff:203.0.113.9 are two keys
+			fixed[3], n = binary.BigEndian.Uint64(a[:8]), 4
+			head |= 2 << 8
+		}
 	}
-	fixed := [4]uint64{
-		uint64(r.Key.Kind) | form<<8 | uint64(uint16(net.Bits()))<<16 | uint64(r.Plan)<<32,
-		uint64(r.Epoch), hi, lo,
-	}
-	return k.sum(fixed[:], r.Key.ID)
+	fixed[0] = head
+	return k.sum(fixed[:n], r.Key.ID)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,9 @@ func New(p Policy, o Options) (*Limiter, error) {
 	}
 	if p.Scale == 0 {
 		p.Scale = 1
+	}
+	if e := p.Count.Exclude; e != nil && slices.Equal(e.source, DefaultExcludeList) {
+		p.Count.Exclude = nil // written out, the default is the default
 	}
 	if err := validate(&p, &o); err != nil {
 		return nil, err

@@ -163,7 +163,11 @@ exempt:
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	names := func(f *File) (list []string) {
-		for _, r := range layout(f.Buckets) {
+		records, err := layout(f.Buckets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
 			s := string(r.key) + ":"
 			for _, i := range r.buckets {
 				s += " " + f.Buckets[i].Name
@@ -173,7 +177,7 @@ func TestLayout(t *testing.T) {
 		return list
 	}
 	got := names(fixture(t, "warn-operations.yaml"))
-	want := []string{"address: hour day", "address: minute", "address: pace spread", "address: search", "network: network", "global: all"}
+	want := []string{"address: search", "address: pace spread", "address: minute", "address: hour day", "network: network", "global: all"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}

@@ -48,10 +48,10 @@ func NewGuard(inner core.Store, c GuardConfig) *Guard {
 		c.Pause = 2 * time.Second
 	}
 	settings := gobreaker.Settings{
-		Name:        "store",
-		MaxRequests: 1,
-		Timeout:     c.Pause,
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= c.Failures },
+		Name:         "store",
+		MaxRequests:  1,
+		Timeout:      c.Pause,
+		ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= c.Failures },
 		IsSuccessful: healthy,
 	}
 	if c.OnChange != nil {

@@ -252,6 +252,8 @@ func TestNewRefuses(t *testing.T) {
 		"does not make JSON":             {JSON: `{"a":{{ref}}}`},
 		"placeholder inside <script>":    {HTML: "<script>{{ref}}</script>"},
 		"<style> without </style>":       {HTML: "<style>"},
+		"write <style> in lower case":    {HTML: "<STYLE>p{}</STYLE>"},
+		"write <script> in lower case":   {HTML: "<script async>1</script>"},
 		"unknown headers mode 9":         {Headers: 9},
 		"contact has 201 bytes, at most": {Contact: long, Site: long},
 	} {

@@ -120,6 +120,11 @@ func contentSecurityPolicy(html string) (string, error) {
 }
 
 func inlineHashes(html, tag string) (string, error) {
+	lower := strings.ToLower(html)
+	plain, sources := strings.Count(html, "<"+tag+">"), strings.Count(lower, "<"+tag+" src=")
+	if all := strings.Count(lower, "<"+tag); all != plain+sources {
+		return "", fmt.Errorf("answer: write <%s> in lower case and without attributes (or <script src=…> first); the hash of its content goes into the page's policy", tag)
+	}
 	var out strings.Builder
 	for rest := html; ; {
 		_, after, found := strings.Cut(rest, "<"+tag+">")

@@ -218,7 +218,7 @@ func TestNewRefuses(t *testing.T) {
 func TestFloodIsThinnedOutAndAddsUp(t *testing.T) {
 	t.Parallel()
 	l, buf := newLog(t, Config{SampleAfter: 3, SampleEvery: 10})
-	const keys, repeats = 700, 30
+	const keys, repeats = 600, 20
 	sent := map[string]int64{}
 	now := at
 	for i := range repeats {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/stilehq/stile/core"
 )
 
 func TestRoundTripKeepsEveryField(t *testing.T) {
@@ -84,4 +86,17 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("got  %+v\nwant %+v\nline %s", got, e, buf)
 		}
 	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	l, buf := newLog(b, Config{Site: "s", Store: "memory"})
+	l.Write(b.Context(), record(core.Refuse))
+	line := bytes.Clone(buf.Bytes())
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(line); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

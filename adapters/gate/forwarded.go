@@ -36,6 +36,7 @@ var kept = [...]string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto
 // of these in Connection changes nothing.
 func setForwarded(pr *httputil.ProxyRequest, believed bool) {
 	in, out := pr.In.Header, pr.Out.Header
+	dropLookalikes(out)
 	if !believed {
 		for name := range out {
 			if strings.HasPrefix(name, "X-Forwarded-") {
@@ -60,6 +61,21 @@ func setForwarded(pr *httputil.ProxyRequest, believed bool) {
 			hop = `for="[` + peer.String() + `]"`
 		}
 		out["Forwarded"] = append(slices.Clone(v), hop)
+	}
+}
+
+// dropLookalikes removes fields such as X_Forwarded_For: to an origin that names
+// fields as CGI does (WSGI, Rack, PHP) they are the same as the real ones, and no
+// proxy writes them.
+func dropLookalikes(out http.Header) {
+	for name := range out {
+		if !strings.ContainsRune(name, '_') {
+			continue
+		}
+		plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if strings.HasPrefix(plain, "x-forwarded-") {
+			delete(out, name)
+		}
 	}
 }
 

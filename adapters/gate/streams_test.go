@@ -308,3 +308,21 @@ func TestRefusedBodyIsNotAwaitedForEver(t *testing.T) {
 		t.Errorf("the connection stays: %v", err)
 	}
 }
+
+// TestPipelinedRequests are decided one by one and answered in order.
+func TestPipelinedRequests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, hourly(2), pages)
+	request := "GET /%d HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n"
+	_, br := r.raw(fmt.Sprintf(request+request+request, 0, 1, 2))
+	for i, want := range []int{200, 200, 429} {
+		res, err := http.ReadResponse(br, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != want || want == 200 && string(body) != fmt.Sprintf("<p>page /%d", i) {
+			t.Errorf("%d: %d %q %v", i, res.StatusCode, body, err)
+		}
+	}
+}

@@ -108,7 +108,7 @@ func TestForwardedFieldsTellTheTruth(t *testing.T) {
 	t.Parallel()
 	lie := []string{
 		"X-Forwarded-Host: evil.example", "X-Forwarded-Proto: https", "X-Forwarded-Port: 444", "X-Forwarded-Prefix: /p", "Forwarded: for=192.0.2.66",
-		"X-Forwarded-For: 192.0.2.66", "Host: example.org",
+		"X-Forwarded-For: 192.0.2.66", "Host: example.org", "X_Forwarded_For: 192.0.2.67", "x-forwarded_host: evil2.example",
 	}
 	for name, c := range map[string]struct {
 		source   core.ClientSource
@@ -133,10 +133,10 @@ func TestForwardedFieldsTellTheTruth(t *testing.T) {
 		}
 		got := r.get("", "/", fields...).body
 		want := []string{"X-Forwarded-For: 127.0.0.1\r\n", "X-Forwarded-Host: example.org\r\n", "X-Forwarded-Proto: http\r\n"}
-		not := []string{"192.0.2.66", "X-Forwarded-Port", "X-Forwarded-Prefix", "evil.example", "s3cret", "guess"}
+		not := []string{"192.0.2.66", "X-Forwarded-Port", "X-Forwarded-Prefix", "evil.example", "evil2", "192.0.2.67", "s3cret", "guess"}
 		if c.believed {
 			want = []string{"X-Forwarded-For: 192.0.2.66, 127.0.0.1\r\n", "X-Forwarded-Host: evil.example\r\n", "X-Forwarded-Proto: https\r\n", "Forwarded: for=127.0.0.1\r\n", "X-Forwarded-Port: 444\r\n"}
-			not = []string{"s3cret"}
+			not = []string{"s3cret", "192.0.2.67", "evil2"}
 		}
 		for _, w := range want {
 			if !strings.Contains(got, w) {

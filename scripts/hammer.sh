@@ -232,7 +232,7 @@ volley() { # AGENT FIELDS
 			gsub(/\\/, "\\\\"); gsub(/"/, "\\\"")
 			printf "url = \"%s\"\noutput = \"/dev/null\"\n", $0
 			n++
-		} END { exit n == 0 }' "$dir/urls" >>"$dir/lane.$lane" &&
+		} END { exit (n == 0) }' "$dir/urls" >>"$dir/lane.$lane" &&
 			{
 				printf 'write-out = "%%{http_code}\\n"\n' >>"$dir/lane.$lane"
 				curl -q -K "$dir/lane.$lane" >"$dir/codes.$lane" 2>/dev/null &
@@ -290,7 +290,7 @@ row() { # ok|MISS|- CHECK EXPECTED SEEN
 	esac
 	# What the site sent may hold anything; the terminal gets one short, plain line.
 	local seen=$4
-	case $seen in *[[:cntrl:]]*) seen=$(printf '%s' "$seen" | tr -d '[:cntrl:]') ;; esac
+	case $seen in *[![:print:]]*) seen=$(printf '%s' "$seen" | tr -cd '[:print:]') ;; esac
 	printf '%-5s %-44s %-26s %s\n' "$1" "$2" "$3" "${seen:0:60}"
 }
 

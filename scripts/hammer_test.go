@@ -16,11 +16,11 @@ import (
 	"github.com/stilehq/stile/internal/require"
 )
 
-// A site is a limited site with one fault at most. It is written apart from the
+// A site is a limited site with some faults. It is written apart from the
 // limiter, so that the script is judged by what it promises to notice.
 type site struct {
-	fault string
-	limit int
+	faults string // comma separated
+	limit  int
 
 	mu   sync.Mutex
 	seen map[string]int // navigations admitted, by client
@@ -29,58 +29,45 @@ type site struct {
 
 const crawlerAddress = "66.249.66.1"
 
+func (s *site) has(fault string) bool { return strings.Contains(s.faults+",", fault+",") }
+
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	client := r.Header.Get("X-Forwarded-For")
 	asset := strings.HasSuffix(r.URL.Path, ".css") || strings.HasSuffix(r.URL.Path, ".woff2")
 	prefetch := r.Header.Get("Sec-Purpose") == "prefetch"
-	counted := r.Header.Get("Sec-Fetch-Dest") == "document" && !prefetch && !asset
-	exempt := client == crawlerAddress
-	hop := r.URL.Path == "/hop" && r.Header.Get("Referer") == "" // the chain's second answer
-	switch {
-	case s.fault == "counts assets" && asset, s.fault == "counts prefetches" && prefetch, s.fault == "counts redirects" && hop:
-		counted = true
-	case hop:
-		counted = false
-	}
-	switch s.fault {
-	case "one client for all":
-		client = ""
-	case "crawler is limited":
-		exempt = false
-	case "believes names":
-		exempt = exempt || strings.Contains(r.UserAgent(), "Googlebot")
-	}
+	hop := r.URL.Path == "/hop" // the chain's second answer
+	exempt := client == crawlerAddress && !s.has("crawler is limited")
+	counted := r.Header.Get("Sec-Fetch-Dest") == "document" && !prefetch && !asset && !hop
 	if client == crawlerAddress && r.Header.Get("Sec-Fetch-Dest") == "" {
 		counted = true // the script's crawler sends no fetch metadata, as crawlers do
 	}
-	limited := s.seen[client] >= s.limit && !exempt
-	if counted && !exempt {
-		if !limited {
-			s.seen[client]++
-		}
-		if limited && s.fault != "no limiter" {
-			s.refuse(w, r)
-			return
-		}
+	if s.has("counts assets") && asset || s.has("counts prefetches") && prefetch || s.has("counts redirects") && hop {
+		counted = true
 	}
-	if limited && prefetch {
-		switch s.fault {
-		case "204 to a prefetch":
-			w.WriteHeader(http.StatusNoContent)
-			return
-		case "":
-			s.refuse(w, r)
-			return
-		}
+	if s.has("believes names") && strings.Contains(r.UserAgent(), "Googlebot") {
+		exempt = true
 	}
-	if limited && asset && s.fault == "refuses assets later" {
+	if s.has("one client for all") && !exempt {
+		client = ""
+	}
+	limited := s.seen[client] >= s.limit && !exempt && !s.has("no limiter")
+	switch {
+	case counted && limited:
+		s.refuse(w, r)
+		return
+	case counted && !exempt:
+		s.seen[client]++
+	case limited && prefetch && s.has("204 to a prefetch"):
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case limited && prefetch, limited && asset && s.has("refuses assets later"):
 		s.refuse(w, r)
 		return
 	}
 	switch {
-	case s.fault == "errors under load" && counted && s.seen[client] == s.limit/2:
+	case s.has("errors under load") && counted && s.seen[client] == s.limit/2:
 		http.Error(w, "overloaded", http.StatusServiceUnavailable)
 	case asset:
 		w.Header().Set("Content-Type", "text/css")
@@ -95,39 +82,42 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *site) refuse(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	switch s.fault {
-	case "no retry-after":
-	case "retry-after is a date":
+	switch {
+	case s.has("no retry-after"):
+	case s.has("retry-after is a date"):
 		h.Set("Retry-After", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
-	case "retry-after zero":
+	case s.has("retry-after zero"):
 		h.Set("Retry-After", "0")
-	case "retry-after fraction":
+	case s.has("retry-after fraction"):
 		h.Set("Retry-After", "1.5")
-	case "refusals lengthen":
+	case s.has("refusals lengthen"):
 		s.wait++
 		h.Set("Retry-After", strconv.Itoa(60+s.wait))
 	default:
 		h.Set("Retry-After", "60")
 	}
-	if s.fault != "cacheable" {
+	if !s.has("cacheable") {
 		h.Set("Cache-Control", "private, No-Store")
 	}
 	status := http.StatusTooManyRequests
-	if s.fault == "503" {
+	if s.has("503") {
 		status = http.StatusServiceUnavailable
 	}
-	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") && s.fault != "no json" {
+	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") && !s.has("no json") {
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": "RATE_LIMITED", "retry_after": 60}})
 		return
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	if s.fault == "plain text" {
+	switch {
+	case s.has("plain text"):
 		h.Set("Content-Type", "text/plain")
+	case s.has("escape sequences"):
+		h.Set("Content-Type", "text/html; \x1b[2J\x9b2J\a")
 	}
 	w.WriteHeader(status)
-	if s.fault == "no contact" {
+	if s.has("no contact") {
 		fmt.Fprint(w, "<!DOCTYPE html><p>Too many pages.")
 		return
 	}
@@ -160,9 +150,9 @@ func fresh(url string, more ...string) []string {
 	}, more...)
 }
 
-func serve(t *testing.T, fault string) string {
+func serve(t *testing.T, faults string) string {
 	t.Helper()
-	srv := httptest.NewServer(&site{fault: fault, limit: 6, seen: map[string]int{}})
+	srv := httptest.NewServer(&site{faults: faults, limit: 6, seen: map[string]int{}})
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
@@ -177,45 +167,65 @@ func TestHammerPasses(t *testing.T) {
 	}
 }
 
-// TestHammerNotices gives the script one fault at a time: every one of them
-// must be missed in the row that is about it.
+// TestHammerNotices gives the script faulty sites: each fault must be missed in
+// the row that is about it, and in no row that is about something else. Faults
+// that do not touch each other share a run.
 func TestHammerNotices(t *testing.T) {
 	t.Parallel()
-	for fault, row := range map[string]string{
-		"no limiter":            "the next navigation",
-		"counts assets":         "navigations up to the limit",
-		"counts prefetches":     "navigations up to the limit",
-		"counts redirects":      "navigations up to the limit",
-		"refuses assets later":  "assets pass while pages are refused",
-		"204 to a prefetch":     "a prefetch while refused",
-		"no retry-after":        "Retry-After",
-		"retry-after is a date": "Retry-After",
-		"retry-after zero":      "Retry-After",
-		"retry-after fraction":  "Retry-After",
-		"refusals lengthen":     "refusals do not lengthen",
-		"cacheable":             "Cache-Control",
-		"503":                   "the next navigation",
-		"no json":               "JSON when asked for",
-		"plain text":            "a page for people",
-		"no contact":            "with a contact",
-		"one client for all":    "a second client",
-		"crawler is limited":    "a verified crawler's address",
-		"believes names":        "a crawler's name alone",
-		"errors under load":     "navigations up to the limit",
+	for faults, rows := range map[string][]string{
+		"no limiter": {"the next navigation", "Retry-After", "Cache-Control", "a page for people", "with a contact", "JSON when asked for",
+			"further navigations", "refusals do not lengthen", "a crawler's name alone"},
+		"counts assets":     {"navigations up to the limit", "assets pass while pages are refused"},
+		"counts prefetches": {"prefetches are not refused", "navigations up to the limit", "a redirect chain"},
+		"counts redirects":  {"navigations up to the limit"},
+		"errors under load": {"navigations up to the limit"},
+		"refuses assets later,204 to a prefetch,believes names": {"assets pass while pages are refused", "a prefetch while refused", "a crawler's name alone"},
+		"no retry-after,cacheable,no json,plain text":           {"Retry-After", "Cache-Control", "JSON when asked for", "a page for people", "refusals do not lengthen"},
+		"retry-after is a date,no contact":                      {"Retry-After", "with a contact", "refusals do not lengthen"},
+		"retry-after zero,one client for all":                   {"Retry-After", "a second client", "refusals do not lengthen"},
+		"retry-after fraction,crawler is limited":               {"Retry-After", "a verified crawler's address", "refusals do not lengthen"},
+		"refusals lengthen":                                     {"refusals do not lengthen"},
 	} {
-		t.Run(fault, func(t *testing.T) {
+		t.Run(faults, func(t *testing.T) {
 			t.Parallel()
-			out, code := hammer(t, fresh(serve(t, fault))...)
+			out, code := hammer(t, fresh(serve(t, faults))...)
 			if code != 1 {
-				t.Fatalf("exit %d, want 1\n%s", code, out)
+				t.Errorf("exit %d, want 1", code)
 			}
+			missed := map[string]bool{}
 			for line := range strings.Lines(out) {
-				if strings.HasPrefix(line, "MISS") && strings.Contains(line, row) {
-					return
+				if !strings.HasPrefix(line, "MISS") {
+					continue
+				}
+				row := ""
+				for _, r := range rows {
+					if strings.HasPrefix(strings.TrimLeft(line[len("MISS"):], " "), r) {
+						row = r
+					}
+				}
+				if row == "" {
+					t.Errorf("a row is missed for no reason: %s", line)
+				}
+				missed[row] = true
+			}
+			for _, r := range rows {
+				if !missed[r] {
+					t.Errorf("no MISS in the row %q", r)
 				}
 			}
-			t.Errorf("no MISS in the row %q\n%s", row, out)
+			if t.Failed() {
+				t.Log("\n" + out)
+			}
 		})
+	}
+}
+
+// TestHammerTells503FromALimit: an outage is not a refusal.
+func TestHammerTells503FromALimit(t *testing.T) {
+	t.Parallel()
+	out, code := hammer(t, fresh(serve(t, "503"))...)
+	if code != 1 || !strings.Contains(out, "MISS  the next navigation ") {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
 
@@ -224,6 +234,15 @@ func TestHammerSaysWhatItDidNotRun(t *testing.T) {
 	out, code := hammer(t, "--url", serve(t, ""), "--limit", "6")
 	if code != 0 || !strings.Contains(out, "2 not run") || strings.Contains(out, "MISS") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// TestHammerShowsPlainText: what a site sends never reaches the terminal raw.
+func TestHammerShowsPlainText(t *testing.T) {
+	t.Parallel()
+	out, code := hammer(t, fresh(serve(t, "escape sequences"))...)
+	if code != 0 || strings.ContainsAny(out, "\x1b\a") || strings.Contains(out, "\x9b") || !strings.Contains(out, "text/html; [2J") {
+		t.Errorf("exit %d\n%q", code, out)
 	}
 }
 

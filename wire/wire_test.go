@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -201,24 +203,123 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStartsWithoutItsStore opens a store whose server is out of reach.
-func TestStartsWithoutItsStore(t *testing.T) {
-	t.Parallel()
-	down := errors.New("connection refused")
-	far := open.Opener{
+// A faulty store is shared, and fails when told to.
+type faulty struct {
+	core.Store
+	err  atomic.Pointer[error]
+	hang atomic.Bool
+}
+
+func (s *faulty) Features() core.Features {
+	return core.Features{Name: "faulty", Shared: true, Clocks: true, RetainsRows: true}
+}
+
+func (s *faulty) Apply(ctx context.Context, b *core.Batch) error {
+	if s.hang.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if err := s.err.Load(); err != nil {
+		for i := range b.Rows {
+			b.Rows[i].Err = *err
+		}
+		return *err
+	}
+	return s.Store.Apply(ctx, b)
+}
+
+func far(s core.Store, err error) open.Opener {
+	return open.Opener{
 		Schemes: []string{"far"}, Example: "far://host",
 		Validate: func(*url.URL, open.Options) error { return nil },
-		Open: func(context.Context, *url.URL, open.Options) (core.Store, error) {
-			return memory.New(memory.Config{}), down
-		},
+		Open:     func(context.Context, *url.URL, open.Options) (core.Store, error) { return s, err },
 	}
-	r, _ := ready(t, wire.Config{Policy: parse(t, limit(3)), Stores: registry(t, far), StoreURL: "far://host"})
+}
+
+// TestStartsWithoutItsStore opens a store whose server is out of reach at first.
+func TestStartsWithoutItsStore(t *testing.T) {
+	t.Parallel()
+	down := fmt.Errorf("connection refused: %w", core.ErrNotApplied)
+	s := &faulty{Store: memory.New(memory.Config{})}
+	s.err.Store(&down)
+	r, _ := ready(t, wire.Config{Policy: parse(t, limit(3)), Stores: registry(t, far(s, down)), StoreURL: "far://host"})
 	if !errors.Is(r.StoreProblem, down) {
 		t.Errorf("StoreProblem is %v", r.StoreProblem)
 	}
-	if n := admitted(r, "198.51.100.1", 5); n != 3 {
-		t.Errorf("%d admitted, want 3", n)
+	if d := visit(r, "198.51.100.1"); d.Outcome != core.Admit || d.Reason != core.ReasonStoreOpen || d.Err == nil {
+		t.Errorf("while it is down: %s, %s, %v; want admitted as store-error-open", d.Outcome, d.Reason, d.Err)
 	}
+	s.err.Store(nil)
+	if n := admitted(r, "198.51.100.1", 5); n != 3 {
+		t.Errorf("once it is up: %d admitted, want 3", n)
+	}
+}
+
+// TestDeadlineIsThePolicys: a store that hangs costs a visitor store.timeout, and
+// after some failures nothing at all.
+func TestDeadlineIsThePolicys(t *testing.T) {
+	t.Parallel()
+	s := &faulty{Store: memory.New(memory.Config{})}
+	s.hang.Store(true)
+	var operator lockedBuffer
+	r, _ := ready(t, wire.Config{
+		Policy: parse(t, limit(3)+"store: {timeout: 20ms}\n"), Stores: registry(t, far(s, nil)), StoreURL: "far://host",
+		Logger: slog.New(slog.NewTextHandler(&operator, nil)),
+	})
+	spared := 0
+	for range 12 {
+		d := visit(r, "198.51.100.1")
+		if d.Outcome != core.Admit || d.Err == nil {
+			t.Fatalf("%s, %s, %v; want admitted with the store's error", d.Outcome, d.Reason, d.Err)
+		}
+		if errors.Is(d.Err, core.ErrNotApplied) {
+			spared++
+		}
+	}
+	if r.Store().Guard.State() == "closed" || spared == 0 {
+		t.Errorf("the breaker did not open (%d of 12 calls were spared)", spared)
+	}
+	if !strings.Contains(operator.String(), "does not answer") || !strings.Contains(operator.String(), "store.on_error: open") {
+		t.Errorf("the operator was not told:\n%s", operator.String())
+	}
+}
+
+// TestSpendingLimitIsThePolicys pays for no operation beyond it.
+func TestSpendingLimitIsThePolicys(t *testing.T) {
+	t.Parallel()
+	s := &faulty{Store: memory.New(memory.Config{})}
+	var operator lockedBuffer
+	r, _ := ready(t, wire.Config{
+		Policy: parse(t, limit(1000)+"store: {max_ops_per_day: 5}\n"), Stores: registry(t, far(s, nil)), StoreURL: "far://host",
+		Logger: slog.New(slog.NewTextHandler(&operator, nil)),
+	})
+	for i := range 20 {
+		visit(r, fmt.Sprintf("198.51.100.%d", i+1))
+	}
+	if got := r.Store().Meter.Read(); got.Writes != 5 {
+		t.Errorf("%d writes were paid for, want 5", got.Writes)
+	}
+	if !strings.Contains(operator.String(), "spending limit") {
+		t.Errorf("the operator was not told:\n%s", operator.String())
+	}
+}
+
+// A lockedBuffer is written by several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 func TestTemplates(t *testing.T) {

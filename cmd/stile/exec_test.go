@@ -24,6 +24,7 @@ func TestExitStatus(t *testing.T) {
 		{"policy", 2, "", "Try: stile policy --help"},
 		{"serve --frob", 2, "", "unknown flag --frob"},
 		{"serve --origin ftp://x", 2, "", "--origin: want an address"},
+		{"serve --origin http://x/path", 2, "", "--origin: want an address"},
 		{"serve --origin http://user:hunter2%zz@x", 2, "", "--origin: want an address"},
 		{"serve --store mysql://me:hunter2@x", 2, "", `no store is called "mysql"`},
 		{"serve --policy /does/not/exist", 3, "", "no such file"},

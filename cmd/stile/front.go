@@ -26,6 +26,7 @@ type front struct {
 
 func newFront(ready *wire.Ready, origin *url.URL, logger *slog.Logger) (*front, error) {
 	f := &front{ready: ready, origin: origin, transport: gate.NewTransport(), metrics: gate.NewMetrics(), logger: logger}
+	storeMetrics(f.metrics, ready.Store())
 	return f, f.build()
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -62,7 +63,7 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 			logger.Error("the store was not closed in order", "err", err)
 		}
 	}()
-	if c.Origin != "" { // what a memory store forgets is no news in a demo
+	if c.Origin != "" || c.Store != "" { // what memory forgets is no news in a demo
 		warnings = append(warnings, ready.Warnings...)
 	}
 	tell(logger, warnings)
@@ -131,10 +132,11 @@ func (c *serveCmd) originURL() (*url.URL, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(c.Origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("--origin: want an address such as http://127.0.0.1:3000")
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("--origin: want an address such as http://127.0.0.1:3000, without path, query or user")
 	}
-	return u, nil
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
 func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger *slog.Logger) (*wire.Ready, error) {
@@ -151,7 +153,7 @@ func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger
 	}
 	return wire.New(ctx, wire.Config{
 		Policy: f, Stores: registry, StoreURL: c.Store, Getenv: t.getenv,
-		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Crawlers: known,
+		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Crawlers: known, Logger: logger,
 	})
 }
 

@@ -342,8 +342,17 @@ func TestAdmin(t *testing.T) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), `stile_decisions_total{class="counted",outcome="admit",reason="within-limit"} 2`) {
-		t.Errorf("%v: two admitted pages are not in the metrics:\n%s", err, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`stile_decisions_total{class="counted",outcome="admit",reason="within-limit"} 2`,
+		"stile_store_writes_total 2",
+		"stile_store_breaker_open 0",
+	} {
+		if !strings.Contains(string(text), want+"\n") {
+			t.Errorf("after two pages the metrics lack %q:\n%s", want, text)
+		}
 	}
 	expect(t, "health", visit(t, admin[1]+"healthz", 1), 200)
 	expect(t, "the public has no metrics", visit(t, p.url+"metrics", 1), 404)

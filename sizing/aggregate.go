@@ -127,21 +127,15 @@ func (c *collector) Record(r *accesslog.Record) {
 	}
 	what := c.pages.sort(r)
 	a := c.agents.lookup(r.UserAgent)
-	g := a.group
 	addr, ok := c.address(r)
 	if !ok {
 		t.noAddress++
 		return
 	}
-	if g == visitors && len(c.opts.Monitoring) > 0 {
-		for _, p := range c.opts.Monitoring {
-			if p.Contains(addr) {
-				g = monitoring
-				break
-			}
-		}
+	if isOpaque(addr) {
+		t.opaque++
 	}
-	cl := c.client(clientKey{addr, g}, a, now)
+	cl := c.client(clientKey{addr, c.groupOf(a, addr)}, a, now)
 	if cl == nil {
 		c.overflow++
 		return
@@ -177,8 +171,8 @@ func (c *collector) Record(r *accesslog.Record) {
 }
 
 // address returns what is counted: the address, an IPv6 network, or for digests
-// and host names an address made of them in a range that nobody has (RFC 6666),
-// so that they keep keys of their own.
+// and host names an address made of them (opaqueAddr), so that they keep keys of
+// their own.
 func (c *collector) address(r *accesslog.Record) (netip.Addr, bool) {
 	a := r.Client
 	if !a.IsValid() {
@@ -186,7 +180,6 @@ func (c *collector) address(r *accesslog.Record) (netip.Addr, bool) {
 		if raw == "" || raw == "-" || raw == "unix:" || strings.Trim(raw, "x.") == "" {
 			return a, false
 		}
-		c.traffic.opaque++
 		return opaqueAddr(raw), true
 	}
 	if a.Is4() {
@@ -197,6 +190,18 @@ func (c *collector) address(r *accesslog.Record) (netip.Addr, bool) {
 		return a, false
 	}
 	return p.Addr(), true
+}
+
+// groupOf is the agent's own group, except for the site's own addresses.
+func (c *collector) groupOf(a *agent, addr netip.Addr) group {
+	if a.group == visitors {
+		for _, p := range c.opts.Monitoring {
+			if p.Contains(addr) {
+				return monitoring
+			}
+		}
+	}
+	return a.group
 }
 
 // client finds or makes the entry of a key; nil when the table is full.

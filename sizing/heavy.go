@@ -76,7 +76,7 @@ func (m *measurement) name(cl *client) string {
 	a := cl.key.addr
 	switch {
 	case isOpaque(a):
-		return fmt.Sprintf("name-or-digest-%x", a.AsSlice()[8:])
+		return fmt.Sprintf("name-or-digest-%x", a.AsSlice()[1:8])
 	case a.Is4():
 		return a.String()
 	}

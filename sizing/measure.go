@@ -136,19 +136,18 @@ func (cl *client) merge(o *client) {
 	}
 }
 
-// opaqueAddr makes an address of a client that the log names otherwise, in the
-// discard prefix of RFC 6666, where no visitor can be.
+// opaqueAddr makes an address of a client that the log names otherwise, in
+// 100::/8, which IANA has reserved and nobody can visit from. The name's digest
+// is in the network half, so that each name keeps a key of its own.
 func opaqueAddr(raw string) netip.Addr {
 	h := fnv.New64a()
 	h.Write([]byte(raw))
 	b := [16]byte{0: 0x01}
-	copy(b[8:], h.Sum(nil))
+	copy(b[1:8], h.Sum(nil))
 	return netip.AddrFrom16(b)
 }
 
-var opaquePrefix = netip.MustParsePrefix("100::/64")
-
-func isOpaque(a netip.Addr) bool { return opaquePrefix.Contains(a) }
+func isOpaque(a netip.Addr) bool { return a.Is6() && a.As16()[0] == 0x01 }
 
 // verify asks the verifier once per client that claims to be a crawler.
 func (m *measurement) verify(cl *client) core.Crawler {

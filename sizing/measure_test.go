@@ -35,7 +35,7 @@ func generate(t testing.TB, c loggen.Config) (string, loggen.Truth) {
 // planted is a site with everything that a measurement must tell apart.
 func planted(seed uint64) loggen.Config {
 	return loggen.Config{
-		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 800,
+		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 600,
 		Abuser:     &loggen.Abuser{PagesPerDay: 500, Browser: seed%2 == 0},
 		University: &loggen.University{Users: 120, SessionsPerDay: 220},
 		Crawlers:   2, Fakes: 1, Monitors: 1, Feeds: 1, Previews: 1,
@@ -50,12 +50,17 @@ func TestPlantedTruth(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			c := planted(seed)
-			log, truth := generate(t, c)
+			log, truth := generate(t, planted(seed))
 			r := measure(t, log, Options{})
-			c.Abuser = nil
-			without, _ := generate(t, c)
-			r2 := measure(t, without, Options{})
+			// The generator draws people apart from everything else (its own test), so
+			// the log without the abuser is the log without the abuser's lines.
+			var without strings.Builder
+			for l := range strings.Lines(log) {
+				if !strings.HasPrefix(l, truth.Abuser.Address+" ") {
+					without.WriteString(l)
+				}
+			}
+			r2 := measure(t, without.String(), Options{})
 
 			if d := r.Humans.PerHour.P999 - r2.Humans.PerHour.P999; d < -1 || d > 1 {
 				t.Errorf("p99.9 per hour: %d with the abuser, %d without", r.Humans.PerHour.P999, r2.Humans.PerHour.P999)

@@ -119,12 +119,21 @@ func (c *cutter) send(b []byte) error {
 	if b[len(b)-1] != '\n' {
 		c.lines++
 	}
-	if i := bytes.LastIndex(b, fieldsMark); i >= 0 && (i == 0 || b[i-1] == '\n' || b[i-1] == ' ') {
-		line := b[i:]
+	// Forwards, since the search backwards is many times slower and a block rarely
+	// holds a header at all.
+	for rest := b; ; {
+		i := bytes.Index(rest, fieldsMark)
+		if i < 0 {
+			break
+		}
+		line := rest[i:]
 		if j := bytes.IndexByte(line, '\n'); j >= 0 {
 			line = line[:j]
 		}
-		c.header = string(bytes.TrimRight(line, "\r \t"))
+		if i == 0 || rest[i-1] == '\n' || rest[i-1] == ' ' {
+			c.header = string(bytes.TrimRight(line, "\r \t"))
+		}
+		rest = rest[i+len(line):]
 	}
 	select {
 	case c.out <- blk:

@@ -1,0 +1,47 @@
+package sizing
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+)
+
+//go:embed report.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"bytes": bytesText, "percent": percent, "counts": countsText, "safe": safeText,
+}).Parse(pageSource))
+
+// WriteHTML writes one self-contained page: no scripts, no requests to anywhere,
+// legible in light, dark and print. Replay may be nil.
+func (r *Report) WriteHTML(w io.Writer, replay *Replayed) error {
+	type timeline struct {
+		Heavy
+		Plot template.HTML
+	}
+	data := struct {
+		*Report
+		Hour, Day template.HTML
+		Timelines []timeline
+		Replay    *Replayed
+		Cut       template.HTML
+	}{
+		Report: r,
+		Hour:   distributionPlot("pages per address and hour", r.Humans.PerHour, r.Everyone.PerHour, r.Proposal.Hour),
+		Day:    distributionPlot("pages per address and day", r.Humans.PerDay, r.Everyone.PerDay, r.Proposal.Day),
+		Replay: replay,
+	}
+	for _, h := range r.Abusers {
+		if len(h.Days) > 0 {
+			data.Timelines = append(data.Timelines, timeline{h, timelinePlot(h, r.From, r.To, r.Proposal.Hour)})
+		}
+	}
+	for _, h := range r.Shared[:min(len(r.Shared), 4)] {
+		data.Timelines = append(data.Timelines, timeline{h, timelinePlot(h, r.From, r.To, r.Proposal.Hour)})
+	}
+	if replay != nil {
+		data.Cut = replay.plot()
+	}
+	return pageTemplate.Execute(w, data)
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,6 +102,13 @@ func (g *gate) rewrite(pr *httputil.ProxyRequest) {
 	// ReverseProxy has dropped parameters that it cannot read (?x=1;y=2).
 	out.URL.RawQuery, out.URL.ForceQuery = in.URL.RawQuery, in.URL.ForceQuery
 	out.Host = in.Host
+	if !strings.EqualFold(out.Header.Get("Upgrade"), "websocket") {
+		// An origin that agreed to h2c would hand the client a tunnel in which
+		// nothing is seen or counted. Only WebSockets are passed on.
+		out.Header.Del("Connection")
+		out.Header.Del("Upgrade")
+		out.Header.Del("Http2-Settings")
+	}
 	// A copy would miss the trailers, which are known after the body.
 	out.Trailer = in.Trailer
 	c, _ := in.Context().Value(callKey{}).(*call)

@@ -326,3 +326,39 @@ func TestPipelinedRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestNoOtherTunnels: an upgrade to HTTP/2 would be a way round every count.
+func TestNoOtherTunnels(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, hourly(2), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			page(w, r)
+			return
+		}
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		fmt.Fprintf(rw, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: %s\r\nConnection: Upgrade\r\n\r\n", r.Header.Get("Upgrade"))
+		_ = rw.Flush()
+	}))
+	for i, upgrade := range []string{"h2c", "TLS/1.0, HTTP/1.1", "h2c, websocket"} {
+		want := 200
+		if i == 2 {
+			want = 429 // and each was counted
+		}
+		_, br := r.raw("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: " + upgrade + "\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+		if res, err := http.ReadResponse(br, nil); err != nil || res.StatusCode != want {
+			t.Errorf("%s: %v %+v", upgrade, err, res)
+		}
+	}
+	// A page that says it is a WebSocket is a page.
+	for i, want := range []int{200, 200, 429} {
+		_, br := r.raw("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.10\r\nUpgrade: websocket\r\n\r\n")
+		if res, err := http.ReadResponse(br, nil); err != nil || res.StatusCode != want {
+			t.Errorf("claimed WebSocket %d: %v %+v", i, err, res)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/stilehq/stile/core/rows"
 )
@@ -28,9 +29,9 @@ type (
 var ErrNotApplied = errors.New("core: not applied")
 
 // ErrUnsupported marks a row that a store cannot hold, for example a clock cell
-// in a store of plain counters. It wraps ErrNotApplied's promise: the row is
-// unchanged. `policy check` reports such policies before they run.
-var ErrUnsupported = errors.New("core: not supported by this store")
+// in a store of plain counters. It is an ErrNotApplied: the row is unchanged.
+// `policy check` reports such policies before they run.
+var ErrUnsupported = fmt.Errorf("core: not supported by this store: %w", ErrNotApplied)
 
 // ErrSpent marks rows that were not sent because the store's spending limit is
 // reached. It is used together with ErrNotApplied. Whatever the failure policy,

@@ -20,7 +20,7 @@ const pageHead = `<!doctype html><html lang="en"><head><meta charset="utf-8"><me
 // timers in the background. A timer role is not read out at every change.
 const countdown = `<script>(()=>{let t=document.getElementById("t"),e=Date.now()+1e3*t.dataset.s,f=()=>{let s=Math.ceil((e-Date.now())/1e3);` +
 	`if(s<1)return t.textContent="now";let h=s/3600|0,m=s/60%60|0;` +
-	`t.textContent="in "+(h?h+" h ":"")+(h||m?m+" min ":"")+(h?"":s%60+" s");setTimeout(f,1e3)};f()})()</script>`
+	`t.textContent="in "+(h?h+" h ":"")+(h||m?m+" min":"")+(h?"":(m?" ":"")+s%60+" s");setTimeout(f,1e3)};f()})()</script>`
 
 const limitedHTML = pageHead + `<title>Too many pages{{of_site}}</title></head><body><main><h1>Too many pages in a short time</h1>` +
 	`<p>More pages were opened from your connection than this site allows ({{rule}}). Nothing is lost.</p>` +

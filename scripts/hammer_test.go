@@ -25,6 +25,7 @@ type site struct {
 	mu   sync.Mutex
 	seen map[string]int // navigations admitted, by client
 	wait int
+	last time.Time // of the last request
 }
 
 const crawlerAddress = "66.249.66.1"
@@ -34,6 +35,10 @@ func (s *site) has(fault string) bool { return strings.Contains(s.faults+",", fa
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.has("forgives those who wait") && time.Since(s.last) > 2500*time.Millisecond {
+		clear(s.seen)
+	}
+	s.last = time.Now()
 	client := r.Header.Get("X-Forwarded-For")
 	asset := strings.HasSuffix(r.URL.Path, ".css") || strings.HasSuffix(r.URL.Path, ".woff2")
 	prefetch := r.Header.Get("Sec-Purpose") == "prefetch"
@@ -88,6 +93,10 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request) {
 		h.Set("Retry-After", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
 	case s.has("retry-after zero"):
 		h.Set("Retry-After", "0")
+	case s.has("forgives those who wait"):
+		h.Set("Retry-After", "3")
+	case s.has("retry-after is 1 and means 60"):
+		h.Set("Retry-After", "1")
 	case s.has("retry-after fraction"):
 		h.Set("Retry-After", "1.5")
 	case s.has("refusals lengthen"):
@@ -243,6 +252,28 @@ func TestHammerShowsPlainText(t *testing.T) {
 	out, code := hammer(t, fresh(serve(t, "escape sequences"))...)
 	if code != 0 || strings.ContainsAny(out, "\x1b\a") || strings.Contains(out, "\x9b") || !strings.Contains(out, "text/html; [2J") {
 		t.Errorf("exit %d\n%q", code, out)
+	}
+}
+
+// TestHammerWaits sleeps, since that is what the option does. The site is lenient
+// by half a second.
+func TestHammerWaits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		faults, wait, row string
+		code              int
+	}{
+		{"forgives those who wait", "3", "ok    after Retry-After (3 s)", 0},
+		{"retry-after is 1 and means 60", "1", "MISS  after Retry-After (1 s)", 1},
+		{"", "59", "-     after Retry-After", 0}, // longer than one is ready to wait
+	} {
+		t.Run(c.faults, func(t *testing.T) {
+			t.Parallel()
+			out, code := hammer(t, fresh(serve(t, c.faults), "--wait", c.wait)...)
+			if code != c.code || !strings.Contains(out, c.row) {
+				t.Errorf("exit %d, want %d with %q\n%s", code, c.code, c.row, out)
+			}
+		})
 	}
 }
 

@@ -16,11 +16,19 @@ type clientKey struct {
 	group group
 }
 
+// An agentUse is what one User-Agent did at one address. Many people behind one
+// address each load pages and what pages are made of; a program that changes its
+// name does not.
+type agentUse struct {
+	hash          uint64
+	pages, assets uint16
+}
+
 // A client is what is kept of one key.
 type client struct {
 	key    clientKey
 	agent  *agent // the first seen
-	agents []uint64
+	agents []agentUse
 
 	first, last int64 // Unix seconds
 
@@ -59,8 +67,8 @@ type hit struct {
 }
 
 const (
-	maxHits       = 256  // per address-hour
-	maxAgentsEach = 1024 // distinct agents remembered of a client
+	maxHits       = 256 // per address-hour
+	maxAgentsEach = 512 // distinct agents remembered of a client
 	// pathsFrom is the number of pages from which paths are looked at: patterns
 	// are for telling what a heavy client was after.
 	pathsFrom = 30
@@ -81,7 +89,6 @@ type collector struct {
 
 	traffic  traffic
 	overflow int64
-	bots     map[string]bool
 }
 
 // traffic is what is summed over everybody.
@@ -149,7 +156,7 @@ func (c *collector) Record(r *accesslog.Record) {
 	if r.ASN != 0 {
 		cl.asn = r.ASN
 	}
-	cl.sawAgent(a.hash)
+	use := cl.use(a.hash)
 	switch what {
 	case page:
 		t.pages++
@@ -157,11 +164,15 @@ func (c *collector) Record(r *accesslog.Record) {
 		if r.Has&accesslog.HasSecFetch != 0 {
 			t.pagesBySecFetch++
 		}
+		use.pages = add16(use.pages, 1)
 		c.page(cl, r, a, now)
 	case asset:
 		t.assets++
 		t.assetBytes += r.Bytes
-		cl.assets++
+		if delivered(r) {
+			cl.assets++
+			use.assets = add16(use.assets, 1)
+		}
 	case soft:
 		t.softs++
 		cl.softs++
@@ -221,20 +232,34 @@ func (c *collector) client(k clientKey, a *agent, now int64) *client {
 	return cl
 }
 
-// sawAgent adds an agent; the newest come first, since lines of one visitor
-// stand together.
-func (cl *client) sawAgent(h uint64) {
-	for i, x := range cl.agents {
-		if x == h {
-			if i > 0 {
-				cl.agents[i], cl.agents[i/2] = cl.agents[i/2], cl.agents[i]
-			}
-			return
+// use finds or adds an agent. What was used lately moves forwards, since lines of
+// one visitor stand together.
+func (cl *client) use(h uint64) *agentUse {
+	for i := range cl.agents {
+		if cl.agents[i].hash == h {
+			j := i / 2
+			cl.agents[i], cl.agents[j] = cl.agents[j], cl.agents[i]
+			return &cl.agents[j]
 		}
 	}
-	if len(cl.agents) < maxAgentsEach {
-		cl.agents = append(cl.agents, h)
+	if len(cl.agents) >= maxAgentsEach {
+		return new(agentUse) // counted with nobody
 	}
+	cl.agents = append(cl.agents, agentUse{hash: h})
+	return &cl.agents[len(cl.agents)-1]
+}
+
+func add16(a, b uint16) uint16 {
+	if a > 65535-b {
+		return 65535
+	}
+	return a + b
+}
+
+// delivered reports whether an asset speaks for a browser: one that the site
+// has. Scanners ask for assets that do not exist, and everybody for the favicon.
+func delivered(r *accesslog.Record) bool {
+	return (r.Status < 300 || r.Status == 304) && r.Path != "/favicon.ico"
 }
 
 func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {

@@ -219,11 +219,10 @@ const sharedFrom = 6
 
 func (m *measurement) judge(cl *client, f *facts) kind {
 	like := m.norms.like(cl)
-	many := len(cl.agents) >= sharedFrom
 	switch {
 	case cl.pages == 0:
 		return single
-	case many && m.norms.loads(cl) && cl.pages >= int64(sharedFrom) && m.hasEvidence():
+	case m.manyPeople(cl):
 		return shared
 	case cl.pages < 2:
 		return single
@@ -231,6 +230,28 @@ func (m *measurement) judge(cl *client, f *facts) kind {
 		return robotic
 	}
 	return engaged
+}
+
+// manyPeople demands that most agents at the address behaved like a browser each
+// for itself. An exception will be made for such an address, so a program that
+// rotates its User-Agent must not pass for a school.
+func (m *measurement) manyPeople(cl *client) bool {
+	if len(cl.agents) < sharedFrom || !m.hasEvidence() || !m.norms.loads(cl) {
+		return false
+	}
+	if !m.norms.assetsLogged {
+		return cl.pages >= sharedFrom
+	}
+	readers, whole := 0, 0
+	for _, a := range cl.agents {
+		if a.pages > 0 {
+			readers++
+			if a.assets > 0 {
+				whole++
+			}
+		}
+	}
+	return whole >= sharedFrom && 2*whole >= readers
 }
 
 // hasEvidence reports whether the log can tell browsers from programs at all.

@@ -111,6 +111,9 @@ func (m *measurement) abuserVerdict(cl *client, f *facts) string {
 	default:
 		why = "pages that no page of the site led to"
 	}
+	if len(cl.agents) >= sharedFrom {
+		why += fmt.Sprintf("; %d User-Agents", len(cl.agents))
+	}
 	if f.steady && f.medianGap > 0 && why[0] != 'a' {
 		why += fmt.Sprintf("; one every %.0f seconds", f.medianGap)
 	}

@@ -106,8 +106,9 @@ func (cl *client) merge(o *client) {
 		cl.first, cl.agent = o.first, o.agent
 	}
 	cl.last = max(cl.last, o.last)
-	for _, h := range o.agents {
-		cl.sawAgent(h)
+	for _, a := range o.agents {
+		u := cl.use(a.hash)
+		u.pages, u.assets = add16(u.pages, a.pages), add16(u.assets, a.assets)
 	}
 	cl.requests += o.requests
 	cl.pages += o.pages

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/sizing/accesslog"
 	"github.com/stilehq/stile/sizing/loggen"
 )
@@ -35,7 +37,7 @@ func generate(t testing.TB, c loggen.Config) (string, loggen.Truth) {
 // planted is a site with everything that a measurement must tell apart.
 func planted(seed uint64) loggen.Config {
 	return loggen.Config{
-		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 600,
+		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 600, Assets: 2,
 		Abuser:     &loggen.Abuser{PagesPerDay: 500, Browser: seed%2 == 0},
 		University: &loggen.University{Users: 120, SessionsPerDay: 220},
 		Crawlers:   2, Fakes: 1, Monitors: 1, Feeds: 1, Previews: 1,
@@ -152,6 +154,22 @@ func TestScannerWithManyAgents(t *testing.T) {
 	r := measure(t, b.String(), Options{})
 	if len(r.Shared) != 0 || len(r.Abusers) != 1 || r.Abusers[0].Agents != 135 || r.Abusers[0].Errors != 1 {
 		t.Errorf("shared %+v, abusers %+v", r.Shared, r.Abusers)
+	}
+	// In disguise: pages that exist, a favicon for each, and a guess at an image.
+	b.Reset()
+	b.WriteString(background)
+	for i := range 270 {
+		for _, path := range []string{fmt.Sprintf("/p-%d", i%40), "/favicon.ico", "/static/guess.png"} {
+			status := 200
+			if path == "/static/guess.png" {
+				status = 404
+			}
+			b.WriteString(line("198.51.100.30", i/60, i%60, path, "-", browserUA(i%135), status))
+		}
+	}
+	r = measure(t, b.String(), Options{})
+	if len(r.Shared) != 0 || len(r.Abusers) != 1 || r.Abusers[0].AssetsPerPage != 0 {
+		t.Errorf("in disguise: shared %+v, abusers %+v", r.Shared, r.Abusers)
 	}
 }
 
@@ -292,5 +310,27 @@ func TestBoundedTable(t *testing.T) {
 	r := measure(t, b.String(), Options{MaxClients: 100, Log: accesslog.Options{Workers: 1}})
 	if r.Traffic.Addresses != 100 || r.Traffic.NotTabulated != 400 || !strings.Contains(strings.Join(r.Notes, "\n"), "was full") {
 		t.Errorf("addresses %d, not tabulated %d", r.Traffic.Addresses, r.Traffic.NotTabulated)
+	}
+}
+
+// TestPolicyFile: the proposal is a policy that package policy reads, with the
+// limits and the measured numbers in it.
+func TestPolicyFile(t *testing.T) {
+	t.Parallel()
+	log, truth := generate(t, planted(3))
+	r := measure(t, log, Options{})
+	f, _, err := policy.Parse("proposed.yaml", []byte(r.Proposal.Policy), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Proposal.Policy)
+	}
+	p, err := f.Core(time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Observe || len(p.Buckets) != 2 || p.Buckets[0].Limit != int64(r.Proposal.Hour) || p.Buckets[1].Limit != int64(r.Proposal.Day) {
+		t.Errorf("policy %+v", p)
+	}
+	if n, ok := p.Networks.LookupNetwork(netip.MustParseAddr(truth.University.Address)); !ok || !n.Exempt || !strings.Contains(n.Reason, "browsers") {
+		t.Errorf("the university's exception: %+v %v", n, ok)
 	}
 }

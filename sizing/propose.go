@@ -50,7 +50,10 @@ const (
 	// quantileNeeds is how many address-days a p99.9 takes: with fewer, it is the
 	// largest value by definition and says nothing about the next visitor.
 	quantileNeeds = 1000
-	proxyShare    = 0.9
+	// An address is a proxy when it carries this share of all pages, with more
+	// agents than one developer's machine has.
+	proxyShare  = 0.9
+	proxyAgents = 10
 )
 
 func (m *measurement) propose(r *Report) Proposal {
@@ -58,13 +61,13 @@ func (m *measurement) propose(r *Report) Proposal {
 	top, total := m.largest()
 	if total == 0 {
 		p.Finding = NoPages
-		p.Text = []string{"Nothing in this log is a page by the policy's rule, so there is nothing to limit."}
+		p.Text = []string{"No visitor in this log loads anything that is a page by the policy's rule, so there is nothing to limit."}
 		return p
 	}
 	p.Effect.LargestShare = float64(top.pages) / float64(total)
 	p.Effect.LargestAgents = len(top.agents)
 	m.roboticShare(&p.Effect, total)
-	if p.Effect.LargestShare >= proxyShare && len(top.agents) >= sharedFrom && total >= 50 {
+	if p.Effect.LargestShare >= proxyShare && len(top.agents) >= proxyAgents && total >= 50 {
 		p.Finding = OneProxy
 		p.Text = []string{
 			fmt.Sprintf("This is your proxy: %s carries %.1f %% of all pages with %d User-Agents.", m.name(top), 100*p.Effect.LargestShare, len(top.agents)),
@@ -85,7 +88,7 @@ func (m *measurement) propose(r *Report) Proposal {
 	m.effect(&p.Effect, p.Hour, p.Day)
 	r.Networks = m.networks(p.Day)
 
-	spread := p.Effect.RoboticPages >= 300 && p.Effect.RoboticOfAll >= 0.2 && p.Effect.RoboticShare < 0.1
+	spread := p.Effect.RoboticPages >= 300 && p.Effect.RoboticShare < 0.1 && m.spread(&p.Effect)
 	switch {
 	case spread:
 		p.Finding = Distributed
@@ -164,6 +167,36 @@ func (m *measurement) lightestAbuser(r *Report, p999 int) *Heavy {
 		}
 	}
 	return least
+}
+
+// spread reports whether robotic pages that no address limit reaches are a crawl,
+// not the usual noise of many small robots: most pages of the site over very many
+// addresses, or a burst in which an hour holds several times what people load.
+func (m *measurement) spread(e *Effect) bool {
+	addresses := 0
+	people, robots := map[int32]int64{}, map[int32]int64{}
+	for _, cl := range m.clients {
+		by := people
+		switch {
+		case m.unwanted(cl):
+			addresses++
+			by = robots
+		case cl.key.group != visitors:
+			continue
+		}
+		for _, h := range cl.hours {
+			by[h.hour] += int64(h.pages)
+		}
+	}
+	if e.RoboticOfAll >= 0.6 && addresses >= 2000 {
+		return true
+	}
+	for h, n := range robots {
+		if n >= 300 && n >= 3*people[h] && addresses >= 300 {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *measurement) abuserBelow(r *Report, p999 int) bool {

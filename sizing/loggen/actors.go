@@ -73,6 +73,9 @@ func newGenerator(c Config) *generator {
 	if c.PagesMedian <= 0 {
 		c.PagesMedian = 2.2
 	}
+	if c.Assets <= 0 {
+		c.Assets = 8
+	}
 	if c.PagesSigma <= 0 {
 		c.PagesSigma = 0.8
 	}

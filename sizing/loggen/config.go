@@ -22,6 +22,10 @@ type Config struct {
 	// 2.2 and 0.8.
 	PagesMedian, PagesSigma float64
 
+	// Assets is about the mean number of assets with the first page of a session;
+	// later pages come with up to half as many. Default 8.
+	Assets int
+
 	Abuser     *Abuser
 	University *University
 	Crawl      *Crawl

@@ -94,9 +94,9 @@ func (g *generator) visit(r *rand.Rand, a *actor, agent string, at int64) {
 		}
 		g.add(event{at: at, who: a, path: path, ref: ref, agent: agent, method: "GET", status: status, bytes: 9_000 + r.IntN(30_000), page: true})
 		here := site + path
-		assets := 1 + r.IntN(4)
+		assets := 1 + r.IntN(max(1, g.c.Assets/2))
 		if i == 0 {
-			assets += 5 + r.IntN(6)
+			assets = max(1, g.c.Assets-3) + r.IntN(min(7, 2*g.c.Assets))
 		}
 		for k := range assets {
 			g.add(event{at: at + int64(r.IntN(2)), who: a, path: asset(i, k, r), ref: here, agent: agent, method: "GET", status: 200, bytes: 2_000 + r.IntN(90_000)})

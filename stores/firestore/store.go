@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,8 +197,39 @@ func (s *Store) applyRow(ctx context.Context, r *core.Row) error {
 	return nil
 }
 
-// commit sends one Commit and returns an *Error if it failed.
+// Contention: a Commit that Firestore answers with ABORTED was rolled back, so
+// sending it again counts it once. Only that code is tried again, a few times
+// with growing random pauses and within the caller's deadline: own records are
+// written by one client and rarely meet it, and hot outer records are coalesced.
+const (
+	contendedTries = 5
+	contendedPause = 5 * time.Millisecond
+)
+
+// commit sends one Commit, again where it was aborted, and returns an *Error if
+// it failed.
 func (s *Store) commit(ctx context.Context, writes []*firestorepb.Write, opts ...gax.CallOption) (*firestorepb.CommitResponse, error) {
+	pause := contendedPause
+	for try := 1; ; try++ {
+		resp, err := s.commitOnce(ctx, writes, opts...)
+		if err == nil {
+			return resp, nil
+		}
+		if err.Code != codes.Aborted || try == contendedTries {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err // the rollback is what is known
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause *= 3
+		s.writes.Add(1) // a rejected write may be billed
+		s.trips.Add(1)
+	}
+}
+
+func (s *Store) commitOnce(ctx context.Context, writes []*firestorepb.Write, opts ...gax.CallOption) (*firestorepb.CommitResponse, *Error) {
 	ctx, call := watch(ctx)
 	resp, err := s.client.Commit(ctx, &firestorepb.CommitRequest{Database: s.database, Writes: writes}, opts...)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Opener opens URLs such as upstash://name.upstash.io.
 var Opener = open.Opener{
-	Schemes: []string{"upstash", "https"},
+	Schemes: []string{"upstash", "https", "http"}, // http: a front on this machine only
 	Example: "upstash://name.upstash.io",
 	Validate: func(u *url.URL, o open.Options) error {
 		_, err := config(u, o)

@@ -21,7 +21,7 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"dynamodb", "firestore", "https", "memory", "redis", "rediss", "upstash", "valkey", "valkeys"}
+	want := []string{"dynamodb", "firestore", "http", "https", "memory", "redis", "rediss", "upstash", "valkey", "valkeys"}
 	if got := r.Schemes(); !slices.Equal(got, want) {
 		t.Errorf("schemes %v, want %v", got, want)
 	}

@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -166,5 +165,3 @@ func finish(t *testing.T, cmd *exec.Cmd, out *bytes.Buffer) done {
 	}
 	return d
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }

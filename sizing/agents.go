@@ -1,8 +1,9 @@
 package sizing
 
 import (
-	"hash/fnv"
 	"strings"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // A group is the part of the traffic that an agent declares itself to be. It
@@ -77,9 +78,7 @@ var generic = []string{"crawler", "spider", "scraper", "robot", "bot"}
 
 // classifyAgent looks at a User-Agent.
 func classifyAgent(ua string) *agent {
-	h := fnv.New64a()
-	h.Write([]byte(ua))
-	a := &agent{text: strings.Clone(ua), hash: h.Sum64()}
+	a := &agent{text: strings.Clone(ua), hash: xxhash.Sum64String(ua)}
 	low := strings.ToLower(ua)
 	for _, d := range declared {
 		if strings.Contains(low, d.mark) {

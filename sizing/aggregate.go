@@ -1,11 +1,11 @@
 package sizing
 
 import (
-	"hash/maphash"
 	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stilehq/stile/sizing/accesslog"
 )
 
@@ -79,7 +79,6 @@ type collector struct {
 	opts    *Options
 	pages   *classifier
 	agents  agentTable
-	seed    maphash.Seed
 	clients map[clientKey]*client
 	last    *client
 	limit   int
@@ -105,12 +104,12 @@ type traffic struct {
 
 var _ accesslog.Sink = (*collector)(nil)
 
-func newCollector(o *Options, seed maphash.Seed, workers int) (*collector, error) {
+func newCollector(o *Options, workers int) (*collector, error) {
 	c, err := newClassifier(o.Count)
 	if err != nil {
 		return nil, err
 	}
-	return &collector{opts: o, pages: c, seed: seed, clients: make(map[clientKey]*client), limit: o.maxClients() / max(1, workers)}, nil
+	return &collector{opts: o, pages: c, clients: make(map[clientKey]*client), limit: o.maxClients() / max(1, workers)}, nil
 }
 
 // Record adds one request.
@@ -271,10 +270,10 @@ func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
 	if r.Status >= 400 && r.Status < 500 && r.Status != 429 {
 		cl.errors++
 	}
-	path := c.hash(r.Path, r.Query)
+	path := hash(r.Path, r.Query)
 	ref := uint32(0)
 	if host, p, q, ok := splitReferer(r.Referer); ok {
-		ref = c.hash(p, q)
+		ref = hash(p, q)
 		if r.Host == "" || host == r.Host {
 			if !isSearch(host) {
 				cl.inside++
@@ -296,12 +295,13 @@ func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
 	}
 }
 
-func (c *collector) hash(path, query string) uint32 {
-	h := maphash.String(c.seed, path)
+// hash is the same in every run, so that two reports on one log are equal.
+func hash(path, query string) uint32 {
+	h := xxhash.Sum64String(path)
 	if query != "" {
-		h ^= maphash.String(c.seed, query) * 31
+		h ^= xxhash.Sum64String(query) * 31
 	}
-	return uint32(h) | 1
+	return uint32(h>>32) | 1
 }
 
 // hour finds a cell from the newest backwards: logs run forwards.

@@ -60,8 +60,9 @@ func (m *measurement) heavy(cl *client, f *facts, verdict string) Heavy {
 		for _, p := range s.patterns[:min(len(s.patterns), 5)] {
 			h.Patterns = append(h.Patterns, Pattern{p.pattern, p.count, p.example})
 		}
-		// Ever-new URLs of one pattern: the estimate is good to some six per cent.
-		h.Infinite = s.total >= 100 && float64(h.Distinct) > 0.85*float64(s.total) && float64(h.Patterns[0].Pages) > 0.6*float64(s.total)
+		// Ever-new URLs of one pattern, by one program (many readers of a large site
+		// look the same): the estimate is good to some three per cent.
+		h.Infinite = f.kind != shared && s.total >= 100 && float64(h.Distinct) > 0.85*float64(s.total) && float64(h.Patterns[0].Pages) > 0.6*float64(s.total)
 	}
 	for _, c := range cl.hours {
 		if c.pages > 0 {

@@ -3,7 +3,6 @@ package sizing
 import (
 	"context"
 	"hash/fnv"
-	"hash/maphash"
 	"net/netip"
 	"runtime"
 
@@ -44,10 +43,9 @@ func collect(ctx context.Context, inputs []accesslog.Input, o *Options) (*measur
 	if o.Progress != nil {
 		logOptions.Progress = o.Progress
 	}
-	seed := maphash.MakeSeed()
 	parts := make([]*collector, workers)
 	for i := range parts {
-		c, err := newCollector(o, seed, workers)
+		c, err := newCollector(o, workers)
 		if err != nil {
 			return nil, err
 		}

@@ -10,12 +10,12 @@ import (
 
 // A pathSketch says what a heavy client asked for: its most common patterns, and
 // about how many different URLs. It is a bounded summary: sixteen patterns by
-// the space-saving rule, and 256 registers that estimate distinct values to some
-// six per cent.
+// the space-saving rule, and 1,024 registers that estimate distinct values to some
+// three per cent.
 type pathSketch struct {
 	total     int64
 	patterns  []patternCount
-	registers [256]uint8
+	registers [1024]uint8
 }
 
 type patternCount struct {
@@ -31,7 +31,7 @@ func (s *pathSketch) add(path, query string, hash uint32) {
 	x := uint64(hash) * 0x9e3779b97f4a7c15
 	x ^= x >> 29
 	x *= 0xbf58476d1ce4e5b9
-	reg, rank := x>>56, uint8(bits.LeadingZeros64(x<<8|1<<7))+1
+	reg, rank := x>>54, uint8(bits.LeadingZeros64(x<<10|1<<9))+1
 	s.registers[reg] = max(s.registers[reg], rank)
 	p := pattern(path, query)
 	least := 0
@@ -81,7 +81,7 @@ next:
 // distinct estimates the number of different URLs (HyperLogLog with linear
 // counting where few registers are set).
 func (s *pathSketch) distinct() int64 {
-	const m = 256.0
+	const m = 1024.0
 	sum, zero := 0.0, 0
 	for _, r := range s.registers {
 		sum += math.Ldexp(1, -int(r))
@@ -89,7 +89,7 @@ func (s *pathSketch) distinct() int64 {
 			zero++
 		}
 	}
-	e := 0.7182725932495458 * m * m / sum
+	e := 0.7213 / (1 + 1.079/m) * m * m / sum
 	if e <= 2.5*m && zero > 0 {
 		e = m * math.Log(m/float64(zero))
 	}

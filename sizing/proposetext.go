@@ -18,10 +18,10 @@ func (m *measurement) limitsText(p *Proposal, r *Report) []string {
 		out = append(out, "No abuser stands out in this log: the limits are a fence, and would have stopped nobody who matters.")
 	}
 	if p.Effect.EngagedCut > 0 {
-		out = append(out, fmt.Sprintf("%d engaged addresses would have met a limit (%.2f %% of engaged pages). Look at them in a replay.", p.Effect.EngagedCut, 100*p.Effect.EngagedShare))
+		out = append(out, fmt.Sprintf("Engaged addresses that would have met a limit: %d, with %.2f %% of engaged pages. Look at them in a replay.", p.Effect.EngagedCut, 100*p.Effect.EngagedShare))
 	}
 	if p.Effect.SharedCut > 0 {
-		out = append(out, fmt.Sprintf("%d shared addresses would have met a limit; the policy lists them as exceptions, with the evidence.", p.Effect.SharedCut))
+		out = append(out, fmt.Sprintf("Shared addresses that would have met a limit: %d. The policy lists them as exceptions, with the evidence.", p.Effect.SharedCut))
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"time"
 
@@ -93,7 +92,7 @@ func newReplayer(ctx context.Context, o *ReplayOptions) (*replayer, error) {
 	rp := &replayer{ctx: ctx, opts: o, tallies: make(map[clientKey]*tally), buckets: make(map[string]int)}
 	o.Count = o.Policy.Count
 	var err error
-	if rp.people, err = newCollector(&o.Options, maphash.MakeSeed(), 1); err != nil {
+	if rp.people, err = newCollector(&o.Options, 1); err != nil {
 		return nil, err
 	}
 	p := o.Policy

@@ -1,0 +1,78 @@
+package sizing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stilehq/stile/sizing/accesslog"
+)
+
+func hitLine(event, ip string, at time.Time, path string) string {
+	reason, status := "", 200
+	if event != "hit" {
+		reason, status = "limit", 429
+	}
+	return fmt.Sprintf(`{"time":"%s","severity":"INFO","event":"%s","reason":"%s","site":"s","host":"a.example","ip":"%s","key_type":"address","key":"%s","user_agent":"%s","method":"GET","path":"%s","sec_fetch_dest":"document","status":%d}`+"\n",
+		at.Format(time.RFC3339Nano), event, reason, ip, ip, browserUA(1), path, status)
+}
+
+// TestHits: clients that left, slowed down, went on and spread are told apart,
+// and an engaged visitor among the refused is bad news.
+func TestHits(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
+	var b strings.Builder
+	run := func(ip string, before, after int) { // requests per hour, refused from 09:00 on
+		for m := 0; m < 180; m++ {
+			if before > 0 && m%(60/before) == 0 {
+				b.WriteString(hitLine("hit", ip, start.Add(time.Duration(m)*time.Minute), fmt.Sprintf("/p%d", m)))
+			}
+		}
+		b.WriteString(hitLine("limited", ip, start.Add(3*time.Hour), "/p"))
+		for m := 11; m < 300; m++ {
+			if after > 0 && m%(60/after) == 0 {
+				b.WriteString(hitLine("limited", ip, start.Add(3*time.Hour+time.Duration(m)*time.Minute), fmt.Sprintf("/q%d", m)))
+			}
+		}
+	}
+	run("192.0.2.1", 30, 30)
+	run("192.0.2.2", 30, 6)
+	run("198.51.100.3", 30, 0)
+	run("203.0.113.1", 30, 10)
+	for i := 2; i < 7; i++ {
+		b.WriteString(hitLine("hit", fmt.Sprintf("203.0.113.%d", i), start.Add(4*time.Hour+time.Duration(i)*time.Second), "/n"))
+	}
+	b.WriteString(hitLine("would-limit", "198.51.100.200", start.Add(7*time.Hour+50*time.Minute), "/z"))
+	b.WriteString(line("192.0.2.77", 1, 1, "/other", "-", browserUA(1), 200) + "not a line\n")
+	r, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(b.String()))}, Options{Log: accesslog.Options{Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]Reaction{}
+	for _, c := range r.Clients {
+		got[c.Address] = c.Reaction
+	}
+	for ip, want := range map[string]Reaction{"192.0.2.1": GoesOn, "192.0.2.2": Slowed, "198.51.100.3": Left, "203.0.113.1": Spread, "198.51.100.200": TooEarly} {
+		if got[ip] != want {
+			t.Errorf("%s: %s, want %s", ip, got[ip], want)
+		}
+	}
+	if r.Refused != 5 || r.WouldLimit != 1 || r.Hits != 4*90+5 || r.Reasons["limit"] != r.Limited+1 || r.Keys["address"] != r.Limited+1 {
+		t.Errorf("%+v", r)
+	}
+	if r.Log.Skipped["unrecognised"] != 1 || len(r.Notes) < 2 {
+		t.Errorf("skipped %v, notes %v", r.Log.Skipped, r.Notes)
+	}
+	var out bytes.Buffer
+	if err := r.WriteText(&out); err != nil || !strings.Contains(out.String(), "spread") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	r.Pseudonymise([]byte("k"))
+	if strings.Contains(fmt.Sprint(r.Clients), "192.0.2.") {
+		t.Error("an address is still there")
+	}
+}

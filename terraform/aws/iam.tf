@@ -1,0 +1,63 @@
+data "aws_iam_policy_document" "assume" {
+  statement {
+    actions = ["sts:AssumeRole"]
+    principals {
+      type        = "Service"
+      identifiers = ["lambda.amazonaws.com"]
+    }
+  }
+}
+
+resource "aws_iam_role" "function" {
+  name               = var.name
+  assume_role_policy = data.aws_iam_policy_document.assume.json
+  tags               = local.tags
+}
+
+# What the function may do, and nothing else: write to its own log group, and what
+# the chosen store needs.
+data "aws_iam_policy_document" "function" {
+  statement {
+    sid       = "Log"
+    actions   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+    resources = ["${aws_cloudwatch_log_group.function.arn}:*"]
+  }
+
+  dynamic "statement" {
+    for_each = aws_dynamodb_table.counters
+    content {
+      sid       = "Count"
+      actions   = ["dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+      resources = [statement.value.arn]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.secrets) > 0 ? [1] : []
+    content {
+      sid       = "ReadItsSecrets"
+      actions   = ["ssm:GetParameter", "ssm:GetParameters"]
+      resources = [for p in values(var.secrets) : "arn:${data.aws_partition.current.partition}:ssm:${local.account}:parameter${p}"]
+    }
+  }
+
+  # Lambda's own agent attaches the function to the VPC with these; EC2 takes no
+  # resource for them.
+  dynamic "statement" {
+    for_each = local.elasticache ? [1] : []
+    content {
+      sid = "AttachToVPC"
+      actions = [
+        "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets",
+        "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses",
+      ]
+      resources = ["*"]
+    }
+  }
+}
+
+resource "aws_iam_role_policy" "function" {
+  name   = "stile"
+  role   = aws_iam_role.function.id
+  policy = data.aws_iam_policy_document.function.json
+}

@@ -1,0 +1,59 @@
+# The AWS module against a local server that speaks the AWS API.
+
+terraform {
+  required_version = ">= 1.9.0"
+  required_providers {
+    aws = { source = "hashicorp/aws" }
+  }
+}
+
+variable "endpoint" {
+  description = "The server's URL."
+  type        = string
+}
+
+variable "bundle" {
+  description = "A zip with a bootstrap."
+  type        = string
+}
+
+variable "mode" {
+  description = "observe, enforce or off."
+  type        = string
+  default     = "observe"
+}
+
+provider "aws" {
+  region                      = "eu-central-1"
+  access_key                  = "test"
+  secret_key                  = "test"
+  skip_credentials_validation = true
+  skip_metadata_api_check     = true
+  skip_region_validation      = true
+  max_retries                 = 1
+
+  endpoints {
+    apigateway     = var.endpoint
+    cloudwatch     = var.endpoint
+    cloudwatchlogs = var.endpoint
+    dynamodb       = var.endpoint
+    iam            = var.endpoint
+    lambda         = var.endpoint
+    sts            = var.endpoint
+  }
+}
+
+module "stile" {
+  source  = "../../../aws"
+  name    = "stile-moto"
+  origin  = "https://www.example.org"
+  contact = "mailto:ops@example.org"
+  bundle  = var.bundle
+  policy  = file("${path.module}/../../../aws/examples/rest-api/stile.yaml")
+  mode    = var.mode
+  secrets = { STILE_COOKIE_SECRETS = "/stile/cookie" }
+}
+
+output "url" {
+  value = module.stile.url
+}

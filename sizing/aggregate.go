@@ -120,7 +120,7 @@ func (c *collector) Record(r *accesslog.Record) {
 		t.from = now
 	}
 	t.to = max(t.to, now)
-	t.requests++
+	t.requests += 1 + r.LeftOut
 	t.bytes += r.Bytes
 	if r.Has&accesslog.HasCache != 0 {
 		t.cacheKnown++
@@ -146,7 +146,7 @@ func (c *collector) Record(r *accesslog.Record) {
 		c.overflow++
 		return
 	}
-	cl.requests++
+	cl.requests += 1 + r.LeftOut
 	cl.bytes += r.Bytes
 	if now < cl.first {
 		cl.first = now
@@ -158,7 +158,7 @@ func (c *collector) Record(r *accesslog.Record) {
 	use := cl.use(a.hash)
 	switch what {
 	case page:
-		t.pages++
+		t.pages += 1 + r.LeftOut
 		t.pageBytes += r.Bytes
 		if r.Has&accesslog.HasSecFetch != 0 {
 			t.pagesBySecFetch++
@@ -262,10 +262,11 @@ func delivered(r *accesslog.Record) bool {
 }
 
 func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
-	cl.pages++
+	n := 1 + r.LeftOut
+	cl.pages += n
 	cl.pageBytes += r.Bytes
 	if a.browser {
-		cl.browser++
+		cl.browser += n
 	}
 	if r.Status >= 400 && r.Status < 500 && r.Status != 429 {
 		cl.errors++
@@ -282,11 +283,11 @@ func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
 	}
 	h := int32(now / 3600)
 	cell := cl.hour(h)
-	cell.pages++
+	cell.pages += uint32(n)
 	if len(cell.hits) < maxHits {
 		cell.hits = append(cell.hits, hit{sec: uint16(now - int64(h)*3600), path: path, ref: ref})
 	}
-	cl.day(c.day(now)).pages++
+	cl.day(c.day(now)).pages += uint32(n)
 	if cl.pages >= pathsFrom {
 		if cl.paths == nil {
 			cl.paths = new(pathSketch)

@@ -125,25 +125,26 @@ func (r *HitReport) event(people *collector, refused map[clientKey]*refusalLog, 
 		refused[k] = l
 	}
 	now := rec.Time.Unix()
-	l.minutes[int32(now/600)]++
+	n := 1 + rec.LeftOut
+	l.minutes[int32(now/600)] += int32(n)
 	switch rec.Event {
 	case "limited":
-		r.Limited++
+		r.Limited += n
 	case "would-limit":
-		r.WouldLimit++
+		r.WouldLimit += n
 	default:
-		r.Hits++
-		l.hits++
+		r.Hits += n
+		l.hits += n
 		return
 	}
 	reason := strings.Clone(rec.Reason)
-	r.Reasons[reason]++
-	r.Keys[strings.Clone(rec.KeyType)]++
+	r.Reasons[reason] += n
+	r.Keys[strings.Clone(rec.KeyType)] += n
 	if l.reasons == nil {
 		l.reasons = map[string]int64{}
 	}
-	l.reasons[reason]++
-	l.refusals++
+	l.reasons[reason] += n
+	l.refusals += n
 	if l.first == 0 || now < l.first {
 		l.first = now
 	}

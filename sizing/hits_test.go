@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stilehq/stile/hitlog"
 	"github.com/stilehq/stile/sizing/accesslog"
 )
 
@@ -74,5 +76,47 @@ func TestHits(t *testing.T) {
 	r.Pseudonymise([]byte("k"))
 	if strings.Contains(fmt.Sprint(r.Clients), "192.0.2.") {
 		t.Error("an address is still there")
+	}
+}
+
+// TestHitLogReadBack writes a log with package hitlog's own entries, plain and
+// under Cloud Logging's names, and replays it: the same refusals come out.
+func TestHitLogReadBack(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
+	for name, names := range map[string]hitlog.Names{
+		"plain":         {},
+		"cloud logging": {Rename: map[string]string{"event": "message", "time": "timestamp"}},
+	} {
+		var b bytes.Buffer
+		h := hitlog.NewHandler(&b, names)
+		for i := range 30 {
+			event, left := "hit", int64(0)
+			if i >= 10 { // the live limiter admitted ten in this hour
+				event = "limited"
+			}
+			if i == 29 {
+				left = 70
+			}
+			rec := slog.NewRecord(start.Add(time.Duration(i)*time.Minute), slog.LevelInfo, event, 0)
+			rec.AddAttrs(slog.String("reason", "limit"), slog.String("site", "s"), slog.String("ip", "h:0123456789abcdef"), slog.String("key_type", "address"),
+				slog.String("user_agent", browserUA(1)), slog.String("method", "GET"), slog.String("path", "/p"), slog.String("sec_fetch_dest", "document"), slog.Int64("left_out", left))
+			if err := h.Handle(context.Background(), rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		log := b.String()
+		r := replay(t, log, ReplayOptions{Policy: hourDay(10, 100)})
+		if r.Pages != 100 || r.Refused != 90 || r.LimitedAddresses != 1 {
+			t.Errorf("%s: %d pages, %d refused, want 100 and 90\n%s", name, r.Pages, r.Refused, log[:300])
+		}
+		m := measure(t, log, Options{})
+		if m.Traffic.Pages != 100 || m.Traffic.Opaque != 30 || m.Everyone.PerHour.Max != 100 {
+			t.Errorf("%s: measured %+v", name, m.Traffic)
+		}
+		hits, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(log))}, Options{Log: accesslog.Options{Now: start.AddDate(1, 0, 0)}})
+		if err != nil || hits.Hits != 10 || hits.Limited != 90 || hits.Reasons["limit"] != 90 {
+			t.Errorf("%s: %+v %v", name, hits, err)
+		}
 	}
 }

@@ -150,7 +150,9 @@ func (rp *replayer) Record(r *accesslog.Record) {
 func (rp *replayer) drain(before int64) {
 	for rp.queue.Len() > 0 && (before == 0 || rp.queue.Len() > reorderMax || rp.queue[0].Time.Unix() < before) {
 		r := heap.Pop(&rp.queue).(accesslog.Record)
-		rp.decide(&r)
+		for range 1 + r.LeftOut {
+			rp.decide(&r)
+		}
 	}
 }
 

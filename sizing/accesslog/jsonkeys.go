@@ -53,7 +53,7 @@ const (
 	sKey
 	sSite
 	sRoute
-	sMark // a key that only one format has
+	sLeftOut
 	numSlots
 )
 
@@ -298,6 +298,8 @@ func (w *walker) root(g group, key string) (slot, group) {
 		return sSite, 0
 	case "ref":
 		return sRequestID, 0
+	case "left_out":
+		return sLeftOut, 0
 	}
 	return w.vendor(key)
 }

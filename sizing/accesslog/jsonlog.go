@@ -1,6 +1,7 @@
 package accesslog
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -43,7 +44,7 @@ func (p *Parser) json(line string, r *Record, depth int) Kind {
 	case w.seen&gEnvoy != 0 && s[sTime] != "":
 		r.Format = FormatEnvoyJSON
 		s[sMillis], s[sSeconds] = s[sSeconds], ""
-	case s[sEvent] != "" && s[sKeyType]+s[sSite] != "":
+	case s[sKeyType]+s[sSite] != "" && s[sEvent]+s[sInner] != "":
 		return p.stile(s, r)
 	case w.seen&gGateway != 0:
 		r.Format = FormatAPIGateway
@@ -221,16 +222,25 @@ func (p *Parser) vercel(s *slots, r *Record) Kind {
 
 // stile reads Stile's own hit log: a counted navigation or a refusal per line.
 func (p *Parser) stile(s *slots, r *Record) Kind {
+	if s[sEvent] == "" { // Cloud Logging's name for it
+		s[sEvent] = s[sInner]
+	}
 	switch s[sEvent] {
 	case "hit", "limited", "would-limit":
 	default:
-		return Foreign
+		return Foreign // the store's errors stand in the same log
+	}
+	if n, err := strconv.ParseInt(s[sLeftOut], 10, 64); err == nil && n > 0 {
+		r.LeftOut = min(n, maxLeftOut)
 	}
 	r.Format = FormatStile
 	r.Event, r.Reason, r.KeyType, r.Key = s[sEvent], s[sReason], s[sKeyType], s[sKey]
 	r.Has |= HasUserAgent | HasSecFetch
 	return p.fill(s, r)
 }
+
+// maxLeftOut bounds what one line can claim to stand for.
+const maxLeftOut = 1 << 20
 
 // gatewayRoute completes API Gateway lines that have a route instead of a path.
 func gatewayRoute(s *slots) {

@@ -50,6 +50,9 @@ type Record struct {
 
 	// Of Stile's own hit log; empty in every other format.
 	Event, Reason, KeyType, Key string
+	// LeftOut is how many more requests like this one the hit log did not write
+	// one by one: the line stands for 1 + LeftOut.
+	LeftOut int64
 }
 
 // Target returns path and query as one request target.

@@ -44,3 +44,39 @@ func BenchmarkCookieIssue(b *testing.B) {
 		c.Issue(morning, client)
 	}
 }
+
+func BenchmarkToken(b *testing.B) {
+	for _, alg := range []struct{ name, kid, key string }{{"RS256", "r1", "rsa"}, {"ES256", "e1", "ec"}, {"EdDSA", "d1", "ed"}} {
+		text := signed(alg.kid, alg.name, signers()[alg.key], claims())
+		r := bearing("Authorization", "Bearer "+text, morning)
+		b.Run(alg.name+"/first", func(b *testing.B) {
+			tokens := newTokens(b, nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := tokens.verify(text, morning); !ok {
+					b.Fatal("nobody")
+				}
+			}
+		})
+		b.Run(alg.name+"/again", func(b *testing.B) {
+			tokens := newTokens(b, nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				if tokens.Identify(r, client).Kind == 0 {
+					b.Fatal("nobody")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAPIKey(b *testing.B) {
+	keys := must(NewAPIKeys("X-Api-Key", []APIKey{{Hash: hashOf("0123456789abcdef0123456789abcdef"), Name: "partner"}}))
+	r := bearing("X-Api-Key", "0123456789abcdef0123456789abcdef", morning)
+	b.ReportAllocs()
+	for b.Loop() {
+		if keys.Identify(r, client).Kind == 0 {
+			b.Fatal("nobody")
+		}
+	}
+}

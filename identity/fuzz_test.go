@@ -67,3 +67,41 @@ func FuzzSignedCookie(f *testing.F) {
 		}
 	})
 }
+
+// FuzzToken holds that no text makes a user but the one that was signed.
+func FuzzToken(f *testing.F) {
+	tokens := newTokens(f, nil)
+	good := signed("e1", "ES256", signers()["ec"], claims())
+	f.Add(good)
+	f.Add("Bearer " + good)
+	f.Add("eyJhbGciOiJub25lIn0.e30.")
+	f.Add("eyJhbGciOiJFUzI1NiIsImtpZCI6ImUxIn0.eyJleHAiOjFlMzA4fQ.AA")
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, text string) {
+		if id := tokens.Identify(bearing("Authorization", text, morning), client); id.Kind != 0 && !strings.Contains(text, good) {
+			t.Fatalf("%q is %+v", text, id)
+		}
+	})
+}
+
+// FuzzKeySet holds that a set is refused or has keys that can be used.
+func FuzzKeySet(f *testing.F) {
+	f.Add(defaultSet())
+	f.Add([]byte(`{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}`))
+	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"AQ","e":"AA"}]}`))
+	f.Add([]byte(`{"keys":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		keys, err := parseKeySet(data)
+		if (err == nil) != (len(keys) > 0) || len(keys) > maxKeys {
+			t.Fatalf("%d keys, error %v", len(keys), err)
+		}
+		for _, k := range keys {
+			if !k.fits(k.alg) && k.alg != "" {
+				continue // for something else
+			}
+			if k.fits("none") || k.fits("HS256") || k.fits("") {
+				t.Fatalf("key %q fits what is no signature", k.id)
+			}
+		}
+	})
+}

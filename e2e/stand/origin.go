@@ -1,0 +1,88 @@
+package stand
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A Seen is one request as it reached an origin.
+type Seen struct {
+	Method, Path, Host string // Path is the request target as sent
+	Header             http.Header
+	Body               string
+}
+
+// An Origin is a site that records every request.
+//
+//	/style.css, /pixel.png    assets
+//	/public/…                 a page that a shared cache may store
+//	/forbidden                a page that the site itself answers with 403
+//	/broken                   a page that the site itself answers with 500
+//	/redirect/N               N redirects, then a page
+//	everything else           a page
+type Origin struct {
+	Addr string // host:port
+	URL  string // http://host:port
+
+	mu   sync.Mutex
+	seen []Seen
+}
+
+// NewOrigin starts a site until the test ends.
+func NewOrigin(t testing.TB) *Origin {
+	o := &Origin{}
+	srv := httptest.NewServer(o)
+	t.Cleanup(srv.Close)
+	o.URL = srv.URL
+	o.Addr = srv.Listener.Addr().String()
+	return o
+}
+
+// Seen returns what reached the origin so far.
+func (o *Origin) Seen() []Seen {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.seen)
+}
+
+// ServeHTTP implements http.Handler.
+func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	o.mu.Lock()
+	o.seen = append(o.seen, Seen{Method: r.Method, Path: r.RequestURI, Host: r.Host, Header: r.Header.Clone(), Body: string(body)})
+	o.mu.Unlock()
+	status := http.StatusOK
+	switch {
+	case strings.HasSuffix(r.URL.Path, ".css"):
+		w.Header().Set("Content-Type", "text/css")
+		return
+	case strings.HasSuffix(r.URL.Path, ".png"):
+		w.Header().Set("Content-Type", "image/png")
+		return
+	case strings.HasPrefix(r.URL.Path, "/redirect/"):
+		n := 0
+		_, _ = fmt.Sscanf(r.URL.Path, "/redirect/%d", &n)
+		target := "/landing"
+		if n > 1 {
+			target = fmt.Sprintf("/redirect/%d", n-1)
+		}
+		http.Redirect(w, r, target, http.StatusFound)
+		return
+	case strings.HasPrefix(r.URL.Path, "/public/"):
+		w.Header().Set("Cache-Control", "public, max-age=60")
+	case r.URL.Path == "/forbidden":
+		status = http.StatusForbidden
+	case r.URL.Path == "/broken":
+		status = http.StatusInternalServerError
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<!doctype html><title>page</title><p>page %s, %d bytes received", html.EscapeString(r.RequestURI), len(body))
+}

@@ -30,7 +30,7 @@ type Config struct {
 	Ways        []int         // empty = 1 and 64
 	Server      string        // what answers, if it does not say itself: "Memorystore, Redis 7.2, us-central1"
 
-	Now func() time.Time // of the result's date and the measurement's calendar; nil = time.Now
+	Now func() time.Time // of the result's date; nil = time.Now
 }
 
 // callTimeout bounds a trip of the measurement. It is longer than a visitor would
@@ -95,6 +95,9 @@ func Measure(ctx context.Context, c Config) (*Result, error) {
 	}
 	if r.Store.Server == "" {
 		r.Store.Server = "unknown"
+		if where.kind == KindInProcess {
+			r.Store.Server = "this process"
+		}
 	}
 	for _, keys := range []int{1, c.Keys} {
 		for _, ways := range c.Ways {
@@ -155,7 +158,7 @@ type rig struct {
 }
 
 func (c *Config) open(ctx context.Context, t target) (*rig, error) {
-	now := c.Now().UTC()
+	now := time.Now().UTC() // the server's own clock expires records
 	site := "bench-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	driver, err := open.Store(ctx, t.url, c.Registry, open.Options{
 		Namer: rows.Namer{Site: site}, Timeout: callTimeout, Getenv: t.getenv,

@@ -128,7 +128,7 @@ func TestMeasureMemory(t *testing.T) {
 	for name := range recordBills {
 		none[name] = bill{}
 	}
-	r := measure(t, "memory:", "this process", nil, none)
+	r := measure(t, "memory:", "", nil, none)
 	if r.Floor != nil || r.Store.Kind != bench.KindInProcess || r.States[0].BytesOut != nil {
 		t.Errorf("memory: %+v", r)
 	}

@@ -38,7 +38,7 @@ func locate(t target) (place, error) {
 	}
 	switch u.Scheme {
 	case "memory":
-		return place{name: "memory", kind: KindInProcess, unit: "none", why: "no server"}, nil
+		return place{name: "memory", kind: KindInProcess, unit: "operation", why: "no server"}, nil
 	case "firestore":
 		p := place{name: "firestore", kind: KindReal, unit: "document", addr: t.getenv(firestoreHost), why: "TLS"}
 		if p.addr != "" {

@@ -64,6 +64,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run in front of a site, or of the built-in demo site."`
 	Explain explainCmd `cmd:"" help:"Say why a request is (not) counted or limited."`
 	Policy  policyCmd  `cmd:"" help:"Check or show a policy file."`
+	Bench   benchCmd   `cmd:"" help:"Measure what a counter store costs and how fast it is."`
 }
 
 type helpFlag bool

@@ -233,13 +233,22 @@ func (l *Limiter) judge(states []State, sc *scratch, st *step, got []Row, now in
 	for _, p := range st.stage.buckets {
 		b := g.buckets[p.index]
 		sc.values = sc.values[:0]
+		end := int64(0) // of a suspension
 		for _, ref := range p.refs {
-			sc.values = append(sc.values, got[ref.row].Cells[ref.cell].Value)
+			v := got[ref.row].Cells[ref.cell].Value
+			if v >= suspendedBit {
+				hits, until := suspended(v)
+				v, end = hits, max(end, until)
+			}
+			sc.values = append(sc.values, v)
 		}
 		if peek {
 			sc.values[len(sc.values)-1]++
 		}
 		states = append(states, judgeWindows(b, b.effective(l.policy.Scale, st.multiply), g.layout, p.index, p.current, sc.values, now))
+		if end > 0 {
+			states[len(states)-1].suspend(end, now)
+		}
 	}
 	return states
 }

@@ -11,6 +11,10 @@ import (
 // decides: see [Decision]. The store's own deadline bounds it, and ctx.
 func (l *Limiter) Decide(ctx context.Context, r *Request) Decision {
 	d := Decision{Binding: -1, Observe: l.policy.Observe}
+	if l.policy.Off {
+		d.Reason = ReasonOff
+		return d
+	}
 	d.Class, d.Reason = l.policy.Count.classify(r)
 	if d.Class == Ignored {
 		return d
@@ -19,12 +23,30 @@ func (l *Limiter) Decide(ctx context.Context, r *Request) Decision {
 	if l.exempt(r, &d, &who) {
 		return d
 	}
-	if d.Class == Counted {
-		l.count(ctx, r, &d, &who)
-	} else {
-		l.countClaim(ctx, r, &d, &who)
-	}
+	l.decide(ctx, r, &d, &who)
 	return d
+}
+
+// decide charges, and reviews a refusal.
+func (l *Limiter) decide(ctx context.Context, r *Request, d *Decision, who *party) {
+	if l.control == nil {
+		l.charges(ctx, r, d, who)
+		return
+	}
+	generation := l.control.generation.Load()
+	l.charges(ctx, r, d, who)
+	if d.Outcome == Refuse {
+		l.review(ctx, r, d, who, generation)
+	}
+}
+
+// charges charges a request to what its class is charged to.
+func (l *Limiter) charges(ctx context.Context, r *Request, d *Decision, who *party) {
+	if d.Class == Counted {
+		l.count(ctx, r, d, who)
+	} else {
+		l.countClaim(ctx, r, d, who)
+	}
 }
 
 // identify fills in who the request is from. The precedence is the order of
@@ -112,6 +134,9 @@ func (l *Limiter) count(ctx context.Context, r *Request, d *Decision, who *party
 		return
 	}
 	d.settle(v.states, v.denied, ReasonWithin, ReasonOver)
+	if d.Outcome == Refuse && d.Binding >= 0 && d.States[d.Binding].Suspended {
+		d.Reason = ReasonSuspended
+	}
 	if v.denied {
 		l.memory.remember(v.key, denial{
 			group: v.group, states: v.states, binding: d.Binding, taken: now,
@@ -180,6 +205,9 @@ func (l *Limiter) remembered(sc *scratch, path string, mono time.Duration, now i
 		}
 		d.Binding = den.binding
 		d.Outcome, d.Reason = Refuse, reason
+		if reason == ReasonRemembered && den.binding >= 0 && d.States[den.binding].Suspended {
+			d.Reason = ReasonSuspended
+		}
 		d.RetryAfter = max(time.Microsecond, micros(den.retry-now))
 		return true
 	}

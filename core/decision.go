@@ -96,6 +96,7 @@ type State struct {
 	Window     time.Duration // as configured
 	Reset      time.Duration // until more becomes available; 0 = all is available
 	RetryAfter time.Duration // 0 = not full; else until this bucket admits again
+	Suspended  bool          // refused by the operator until RetryAfter is over, whatever the count
 }
 
 // A Decision is the whole of what was found out about one request. It never
@@ -131,6 +132,7 @@ type Reason string
 
 // The reasons. Those of requests that pass uncounted say why they did not count.
 const (
+	ReasonOff         Reason = "off"          // the policy is switched off
 	ReasonMethod      Reason = "method"       // not a counted method
 	ReasonUpgrade     Reason = "upgrade"      // WebSocket or other upgrade
 	ReasonPath        Reason = "path"         // excluded, or not included
@@ -146,6 +148,7 @@ const (
 	ReasonWithin      Reason = "within-limit" // counted and admitted
 	ReasonOver        Reason = "over-limit"   // counted and refused by the store's counters
 	ReasonRemembered  Reason = "over-limit-remembered"
+	ReasonSuspended   Reason = "suspended" // by the operator
 	ReasonSpeculating Reason = "speculative-while-limited"
 	ReasonClaims      Reason = "claims-over-limit"
 	ReasonStoreOpen   Reason = "store-error-open"

@@ -112,6 +112,17 @@ func (s *denyShard) evict(mono time.Duration) {
 	delete(s.entries, victim)
 }
 
+// forgetAll drops everything.
+func (m *denyMemory) forgetAll() {
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		m.count.Add(-int64(len(s.entries)))
+		clear(s.entries)
+		s.mu.Unlock()
+	}
+}
+
 // forget drops what is remembered of a key.
 func (m *denyMemory) forget(k Key) {
 	s := m.shard(k)

@@ -2,7 +2,9 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,6 +30,11 @@ func (e *Explanation) say(topic, format string, args ...any) {
 func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 	e := Explanation{Decision: Decision{Binding: -1, Observe: l.policy.Observe}}
 	d := &e.Decision
+	if l.policy.Off {
+		d.Reason = ReasonOff
+		e.say("outcome", "passes: the policy is switched off (mode: off)")
+		return e
+	}
 	d.Class, d.Reason = l.policy.Count.classify(r)
 	l.explainClass(&e, r)
 	who := l.identify(r, d)
@@ -64,13 +71,15 @@ func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 	}
 	if d.Class == Counted && l.remembered(sc, path, l.mono(r.Time), now, d, ReasonRemembered) {
 		e.say("buckets", "this instance remembers the refusal: no store operation until it ends")
+		l.explainControl(ctx, &e, r.Time)
 		l.explainOutcome(&e)
 		return e
 	}
 	states, err := l.peek(ctx, store, sc, now, r.Time)
 	if err != nil {
 		d.Err = err
-		e.say("outcome", "the store could not be read: %v", err)
+		e.say("store", "could not be read: %v", err)
+		l.explainFailure(ctx, &e, sc, now, r.Time)
 		return e
 	}
 	denied := false
@@ -78,6 +87,9 @@ func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 		denied = denied || s.RetryAfter > 0
 	}
 	within, over := ReasonWithin, ReasonOver
+	if i := binding(states); d.Class == Counted && i >= 0 && states[i].Suspended {
+		over = ReasonSuspended
+	}
 	if d.Class != Counted {
 		within, over = d.Reason, ReasonClaims
 		d.Observe = d.Observe || l.policy.Claims == ClaimsLog
@@ -86,8 +98,46 @@ func (l *Limiter) Explain(ctx context.Context, r *Request) Explanation {
 	if d.Class != Counted && !denied {
 		d.Outcome = Pass
 	}
+	l.explainControl(ctx, &e, r.Time)
 	l.explainOutcome(&e)
 	return e
+}
+
+// explainFailure says what the failure policy makes of a store that cannot be
+// read: what Decide would.
+func (l *Limiter) explainFailure(ctx context.Context, e *Explanation, sc *scratch, now int64, t time.Time) {
+	d, mode := &e.Decision, l.policy.OnError
+	if errors.Is(d.Err, ErrSpent) && l.local != nil {
+		mode = FailLocal
+	}
+	switch mode {
+	case FailClosed:
+		d.Outcome, d.Reason = Unavailable, ReasonStoreClosed
+		e.say("outcome", "answered with 503 while that lasts (store.on_error: closed)")
+		return
+	case FailLocal:
+		states, err := l.peek(ctx, l.local, sc, now, t)
+		if err == nil {
+			denied := slices.ContainsFunc(states, func(s State) bool { return s.RetryAfter > 0 })
+			d.settle(states, denied, ReasonStoreLocal, ReasonLocalOver)
+			e.say("store", "this instance counts by itself meanwhile (store.on_error: local, or a spending limit)")
+			l.explainOutcome(e)
+			return
+		}
+	}
+	d.settle(nil, false, ReasonStoreOpen, "")
+	e.say("outcome", "admitted uncounted while that lasts (store.on_error: open)")
+}
+
+// explainControl adds what the control record says of a refusal.
+func (l *Limiter) explainControl(ctx context.Context, e *Explanation, t time.Time) {
+	if l.control == nil || e.Decision.Outcome != Refuse {
+		return
+	}
+	if c, err := l.Control(ctx, t); err == nil && c.OpenUntil.After(t) {
+		e.Decision.Observe = true
+		e.say("outcome", "the operator lets nobody be refused until %s", c.OpenUntil.UTC().Format(time.RFC3339))
+	}
 }
 
 // peek reads the rows of all steps in one trip and returns the states that the
@@ -120,18 +170,9 @@ func (l *Limiter) Peek(ctx context.Context, k Key, anchor, t time.Time) ([]State
 	sc := scratches.Get().(*scratch)
 	defer scratches.Put(sc)
 	sc.reset()
-	now, at := t.UnixMicro(), int64(0)
-	if !anchor.IsZero() {
-		at = anchor.UnixMicro()
-	}
-	groups := l.pages.outer
-	if k.Kind.Own() {
-		groups = l.pages.own[k.Kind]
-	}
-	for _, g := range groups {
-		if g.kind == k.Kind {
-			sc.addSteps(g, k, k.Kind.Own(), 1, now, at)
-		}
+	now, at := t.UnixMicro(), anchorMicros(anchor)
+	for _, g := range l.pages.groupsOf(k) {
+		sc.addSteps(g, k, k.Kind.Own(), 1, now, at)
 	}
 	return l.peek(ctx, l.store, sc, now, t)
 }
@@ -223,6 +264,8 @@ func (l *Limiter) explainOutcome(e *Explanation) {
 		}
 	}
 	switch {
+	case d.Outcome == Refuse && d.Reason == ReasonSuspended && !d.Observe:
+		e.say("outcome", "refused with 429: suspended by the operator for another %s", d.RetryAfter.Round(time.Second))
 	case d.Outcome == Refuse && d.Observe:
 		e.say("outcome", "would be refused (%s) for %s; observed only", d.Reason, d.RetryAfter.Round(time.Second))
 	case d.Outcome == Refuse:

@@ -23,6 +23,11 @@ type Options struct {
 	Crawlers    CrawlerVerifier // nil = nobody is verified
 	Identifiers []Identifier    // asked in order; the first that knows wins
 	ASN         ASNSource       // nil = unknown
+
+	// Control is how often, at most, an instance that refuses somebody reads the
+	// control record, and so how soon [Limiter.Lift] and [Limiter.LiftAll] hold
+	// here: one read each time, by a request that is refused anyway. 0 = never.
+	Control time.Duration
 }
 
 // A Limiter decides about requests by one policy. It is safe for concurrent
@@ -35,6 +40,7 @@ type Limiter struct {
 	claims *plan
 	opts   Options
 
+	control *control // nil = nobody tells this instance anything
 	memory  *denyMemory
 	credits *creditMemory
 
@@ -61,6 +67,9 @@ func New(p Policy, o Options) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{policy: p, store: o.Store, local: o.Local, opts: o, memory: newDenyMemory(), credits: newCreditMemory()}
+	if o.Control > 0 {
+		l.control = &control{every: o.Control.Microseconds()}
+	}
 	l.pages = newPlan(l.policy.Buckets, "")
 	l.claims = newPlan(claimsBuckets(&l.policy), "claims")
 	return l, nil

@@ -10,6 +10,7 @@ import (
 // changed once handed to New.
 type Policy struct {
 	Site    string  // namespace of keys in the store and in the log
+	Off     bool    // let everything through, and neither count nor log it
 	Observe bool    // decide, charge and log as ever, but never refuse
 	Scale   float64 // multiplies every limit; 0 = 1. Limits are rounded up
 	Count   Count

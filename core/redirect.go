@@ -122,7 +122,7 @@ func (l *Limiter) Answered(ctx context.Context, r *Request, d *Decision, a Answe
 	late := Decision{Binding: -1, Observe: l.policy.Observe, Class: Counted}
 	who := l.identify(r, &late)
 	if !l.exempt(r, &late, &who) {
-		l.count(ctx, r, &late, &who)
+		l.decide(ctx, r, &late, &who)
 	}
 	if late.Outcome == Pass {
 		return false

@@ -65,6 +65,8 @@ type cli struct {
 	Explain explainCmd `cmd:"" help:"Say why a request is (not) counted or limited."`
 	Policy  policyCmd  `cmd:"" help:"Check or show a policy file."`
 	Bench   benchCmd   `cmd:"" help:"Measure what a counter store costs and how fast it is."`
+	Size    sizeCmd    `cmd:"" help:"Measure visitors in access logs and propose limits."`
+	Replay  replayCmd  `cmd:"" help:"Play a policy over access logs: who would have been limited."`
 }
 
 type helpFlag bool

@@ -124,9 +124,15 @@ type agentTable struct {
 	last *agent
 }
 
-const maxAgents = 100_000
+const (
+	maxAgents   = 100_000
+	maxAgentLen = 512 // what differs only beyond is one agent
+)
 
 func (t *agentTable) lookup(ua string) *agent {
+	if len(ua) > maxAgentLen {
+		ua = ua[:maxAgentLen]
+	}
 	if t.last != nil && t.last.text == ua {
 		return t.last
 	}
@@ -134,9 +140,6 @@ func (t *agentTable) lookup(ua string) *agent {
 	if !ok {
 		if len(t.seen) >= maxAgents || t.seen == nil {
 			t.seen = make(map[string]*agent)
-		}
-		if len(ua) > 512 {
-			ua = ua[:512]
 		}
 		a = classifyAgent(ua)
 		t.seen[a.text] = a

@@ -34,12 +34,14 @@ func generate(t testing.TB, c loggen.Config) (string, loggen.Truth) {
 	return b.String(), truth
 }
 
+const plantedDays = 2
+
 // planted is a site with everything that a measurement must tell apart.
 func planted(seed uint64) loggen.Config {
 	return loggen.Config{
-		Seed: seed, Days: 3, Humans: 1500, SessionsPerDay: 600, Assets: 2,
+		Seed: seed, Days: plantedDays, Humans: 1500, SessionsPerDay: 850, Assets: 2,
 		Abuser:     &loggen.Abuser{PagesPerDay: 500, Browser: seed%2 == 0},
-		University: &loggen.University{Users: 120, SessionsPerDay: 220},
+		University: &loggen.University{Users: 120, SessionsPerDay: 130},
 		Crawlers:   2, Fakes: 1, Monitors: 1, Feeds: 1, Previews: 1,
 	}
 }
@@ -145,7 +147,7 @@ func TestTrainingRoom(t *testing.T) {
 // one program, not many people.
 func TestScannerWithManyAgents(t *testing.T) {
 	t.Parallel()
-	background, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Humans: 300})
+	background, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Humans: 300, Assets: 4})
 	var b strings.Builder
 	b.WriteString(background)
 	for i := range 270 {
@@ -177,7 +179,7 @@ func TestScannerWithManyAgents(t *testing.T) {
 // by address.
 func TestDistributedCrawl(t *testing.T) {
 	t.Parallel()
-	log, truth := generate(t, loggen.Config{Seed: 9, Days: 2, Humans: 2000, Crawl: &loggen.Crawl{Addresses: 5000, Pages: 3, Within: 10 * time.Minute}})
+	log, truth := generate(t, loggen.Config{Seed: 9, Days: 1, Humans: 2000, Assets: 2, Crawl: &loggen.Crawl{Addresses: 5000, Pages: 3, Within: 10 * time.Minute}})
 	r := measure(t, log, Options{})
 	p := r.Proposal
 	if p.Finding != Distributed || p.Policy != "" || p.Effect.RoboticPages < truth.CrawlPages || p.Effect.RoboticShare > 0.01 {
@@ -268,7 +270,7 @@ func TestHoursAndDays(t *testing.T) {
 func TestClientsWithPorts(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	const clients, lines = 8352, 60_000
+	const clients, lines = 8352, 25_000
 	for i := range lines {
 		c := i % clients
 		fmt.Fprintf(&b, "81.%d.%d.7:%d - - ["+at+"] \"GET /p%d HTTP/1.1\" 200 1 \"-\" \"%s\"\n", c>>8, c&255, 1024+i, i%60, i%60, i, browserUA(1))
@@ -332,5 +334,29 @@ func TestPolicyFile(t *testing.T) {
 	}
 	if n, ok := p.Networks.LookupNetwork(netip.MustParseAddr(truth.University.Address)); !ok || !n.Exempt || !strings.Contains(n.Reason, "browsers") {
 		t.Errorf("the university's exception: %+v %v", n, ok)
+	}
+}
+
+// TestNoGap: a program that stays below what people load in a day cannot be
+// parted from them by a number, and the report says so.
+func TestNoGap(t *testing.T) {
+	t.Parallel()
+	log, _ := generate(t, loggen.Config{Seed: 4, Days: 2, Humans: 1500, SessionsPerDay: 900, Assets: 2})
+	before := measure(t, log, Options{})
+	if before.Proposal.Finding != Limits || before.Proposal.AbuserDay != 0 || !strings.Contains(strings.Join(before.Proposal.Text, " "), "No abuser stands out") {
+		t.Fatalf("without a program: %+v", before.Proposal)
+	}
+	n := before.Humans.PerHour.P999 + 1
+	if n > before.Humans.PerDay.P999 {
+		t.Fatalf("this seed leaves no room between %d an hour and %d a day", n, before.Humans.PerDay.P999)
+	}
+	var b strings.Builder
+	b.WriteString(log)
+	for i := range n {
+		b.WriteString(strings.Replace(line("198.51.100.60", i%60, 1, fmt.Sprintf("/p%d", i), "-", "python-requests/2", 200), "05/Mar", "02/Mar", 1))
+	}
+	r := measure(t, b.String(), Options{})
+	if r.Proposal.Finding != NoGap || r.Proposal.Policy != "" || len(r.Abusers) != 1 || !strings.Contains(r.Proposal.Text[0], fmt.Sprintf("stays at %d", n)) {
+		t.Errorf("%+v, abusers %+v", r.Proposal, r.Abusers)
 	}
 }

@@ -74,7 +74,8 @@ func (c *classifier) sort(r *accesslog.Record) sort {
 func (c *classifier) byTarget(r *accesslog.Record) sort {
 	const headers = accesslog.HasSecFetch | accesslog.HasAccept | accesslog.HasSecPurpose
 	plain := r.Has&headers == 0 && !r.Upgrade && (r.Method == "GET" || r.Method == "")
-	if plain && r.Query == "" {
+	remember := plain && r.Query == "" && len(r.Path) <= 256
+	if remember {
 		if s, ok := c.known[r.Path]; ok {
 			return s
 		}
@@ -99,7 +100,7 @@ func (c *classifier) byTarget(r *accesslog.Record) sort {
 			s = asset
 		}
 	}
-	if plain && r.Query == "" {
+	if remember {
 		if len(c.known) >= maxKnownPaths {
 			clear(c.known)
 		}

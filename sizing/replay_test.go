@@ -75,7 +75,7 @@ func TestReplayProposal(t *testing.T) {
 			t.Errorf("seed %d: %d pages replayed, %d written", seed, r.Pages, truth.Pages)
 		}
 		abuser := r.client(truth.Abuser.Address)
-		want := truth.Abuser.Pages - 3*int64(m.Proposal.Day) // three days of log
+		want := truth.Abuser.Pages - plantedDays*int64(m.Proposal.Day)
 		if abuser.Class != "robotic" || abuser.Refused != want || abuser.ByBucket["day"] != want {
 			t.Errorf("seed %d: abuser %+v, want %d refused by the day limit of %d", seed, abuser, want, m.Proposal.Day)
 		}
@@ -163,7 +163,7 @@ func TestReplayCrawlers(t *testing.T) {
 	}
 	m := measure(t, log, Options{Crawlers: verifier{}})
 	for _, c := range m.Crawlers {
-		if c.Name == "Googlebot" && (c.Verified != 2*900 || c.Refuted != 300 || !c.Asked) {
+		if c.Name == "Googlebot" && (c.Verified != plantedDays*2*300 || c.Refuted != plantedDays*100 || !c.Asked) {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 func (f *File) Core(now time.Time) (core.Policy, error) {
 	p := core.Policy{
 		Site:         f.Site,
+		Off:          f.Mode == ModeOff,
 		Observe:      f.Mode == ModeObserve,
 		Scale:        f.Scale,
 		Client:       f.Client.core(),

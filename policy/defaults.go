@@ -29,7 +29,7 @@ func defaults() *File {
 			"ai-search":   {},
 			"ai-training": {},
 			"ai-user":     {},
-			"preview":     {Exempt: true},
+			"preview":     {Multiply: 10},
 			"archive":     {},
 			"monitor":     {},
 			"seo":         {},
@@ -40,9 +40,11 @@ func defaults() *File {
 			OnError:        "open",
 			Keys:           KeysPlain,
 			MaxKeys:        1_000_000,
+			Control:        30 * time.Second,
 		},
-		Answer: Answer{Headers: HeadersPrivateOnly},
-		Log:    Log{IP: LogIPFull},
+		Crawlers: Crawlers{MaxAge: 30 * 24 * time.Hour},
+		Answer:   Answer{Headers: HeadersPrivateOnly},
+		Log:      Log{IP: LogIPFull},
 	}
 }
 

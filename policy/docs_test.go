@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -100,6 +101,8 @@ func documentedKeys(v reflect.Value, path string, out map[string]string) {
 			out[path+"."+class] = "`ordinary`"
 			if t.Exempt {
 				out[path+"."+class] = "`exempt`"
+			} else if t.Multiply > 0 {
+				out[path+"."+class] = fmt.Sprintf("`{multiply: %d}`", t.Multiply)
 			}
 		}
 		return

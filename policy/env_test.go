@@ -64,7 +64,7 @@ func TestOverrides(t *testing.T) {
 func TestOverrideErrors(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]string{
-		"STILE_MODE=off":                       `mode (STILE_MODE): "off" is unknown; write one of enforce, observe`,
+		"STILE_MODE=never":                     `mode (STILE_MODE): "never" is unknown; write one of enforce, observe, off`,
 		"STILE_SCALE=0":                        `scale (STILE_SCALE): 0 admits nobody; write 1 for the limits as they stand, or use mode: observe`,
 		"STILE_SCALE=ten":                      `scale (STILE_SCALE): ten is no number; write a number like 1 or 2.5`,
 		"STILE_CLIENT_PEERS=10.0.0.0/8,ten":    `client.peers[1] (STILE_CLIENT_PEERS): "ten" is no address range; write one like 192.0.2.0/24 or 2001:db8::/32`,

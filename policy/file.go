@@ -22,9 +22,11 @@ type File struct {
 	Measured *Measured        `yaml:"measured"` // nil = not measured
 	Identify Identify         `yaml:"identify"`
 	Exempt   Exempt           `yaml:"exempt"`
+	Crawlers Crawlers         `yaml:"crawlers"`
 	Store    Store            `yaml:"store"`
 	Answer   Answer           `yaml:"answer"`
 	Log      Log              `yaml:"log"`
+	Doctor   Doctor           `yaml:"doctor"`
 	name     string           // as given to Parse
 	origin   map[string]place // where each value that is no default came from
 }
@@ -143,6 +145,7 @@ type Store struct {
 	MaxOpsPerSecond int64         `yaml:"max_ops_per_second"`
 	MaxOpsPerDay    int64         `yaml:"max_ops_per_day"`
 	MaxKeys         int64         `yaml:"max_keys"`
+	Control         time.Duration `yaml:"control"`
 }
 
 // Answer configures the 429 and the RateLimit fields.

@@ -24,7 +24,11 @@ func testEnv(name string) string {
 		"EDGE_SECRET":    "edge-secret-of-32-characters-long",
 		"HMAC_SECRET":    "hmac-secret-of-32-characters-long",
 		"SHORT_SECRET":   "hunter2",
-		"THREE_SECRETS":  "first-secret-of-32-characters-lo,second-secret-of-32-characters-l,third-secret-of-32-characters-lo",
+
+		"DATED_SECRETS":    "2026-12-01=second-secret-of-the-site,first-secret-of-the-site",
+		"SAME_DAY_SECRETS": "second-secret-of-the-site,first-secret-of-the-site",
+		"NO_DAY_SECRET":    "2026-13-01=second-secret-of-the-site",
+		"THREE_SECRETS":    "first-secret-of-32-characters-lo,second-secret-of-32-characters-l,third-secret-of-32-characters-lo",
 	}[name]
 }
 

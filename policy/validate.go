@@ -28,6 +28,8 @@ func (v *validator) all() {
 	v.measured()
 	v.identify()
 	v.exempt()
+	v.lent()
+	v.crawlers()
 	v.store()
 	v.answer()
 }
@@ -87,6 +89,9 @@ func (v *validator) top() {
 		v.fail("scale", fmt.Sprintf("%v is no limit any more", f.Scale), fmt.Sprintf("write %d or less, or use mode: observe", maxScale))
 	case f.Scale < 1:
 		v.warn("scale", fmt.Sprintf("%v makes every limit smaller", f.Scale), "a rollout begins above 1")
+	}
+	if f.Mode == ModeOff {
+		v.warn("mode", "off limits nobody, and counts and logs nothing", "write observe to keep counting")
 	}
 	if f.Contact == "" {
 		v.warn("contact", "is empty: who is refused cannot ask why", "write mailto: and an address, or the https: address of a page")
@@ -235,18 +240,48 @@ func (v *validator) store() {
 	if s.MaxOpsPerSecond > 0 && s.MaxOpsPerDay > 0 && s.MaxOpsPerDay < s.MaxOpsPerSecond {
 		v.warn("store.max_ops_per_day", "is spent within one second at max_ops_per_second", "write a day's worth")
 	}
+	v.control()
 	if s.MaxKeys < 1000 {
 		v.fail("store.max_keys", fmt.Sprintf("%d keys are full at once", s.MaxKeys), "write 1000 or more; a key takes about 64 bytes")
 	}
 	switch {
 	case s.Keys == KeysHMAC:
-		v.strength("store.key_secrets", s.KeySecrets, 1, 2)
+		v.keySecrets()
 	case s.KeySecrets.Len() > 0:
 		v.warn("store.key_secrets", "has no effect with keys: plain", "write keys: hmac")
 	}
 }
 
+func (v *validator) keySecrets() {
+	s := &v.f.Store
+	v.strength("store.key_secrets", s.KeySecrets, 1, 2)
+	if v.spoilt("store.key_secrets") || s.KeySecrets.Len() == 0 {
+		return
+	}
+	list, err := keySecrets(s.KeySecrets.values)
+	if err != nil {
+		v.fail(err.Path, err.Problem, err.Remedy)
+	}
+	for _, k := range list {
+		if len(k.Secret) < minSecret {
+			v.fail("store.key_secrets", fmt.Sprintf("holds a secret shorter than %d characters, which can be guessed", minSecret), "make one with: openssl rand -base64 32")
+		}
+	}
+}
+
+func (v *validator) control() {
+	switch c := v.f.Store.Control; {
+	case c == 0:
+		v.warn("store.control", "0 never asks: what `stile key lift` lifts is refused on until it ends where it is remembered", "write 30s, which costs a read per 30 s while somebody is refused")
+	case c < time.Second || c > time.Hour:
+		v.fail("store.control", fmt.Sprintf("%s is no time to wait for the operator's word", formatDuration(c)), "write 1s to 1h, or 0 to ask never")
+	}
+}
+
 func (v *validator) answer() {
+	if v.f.Doctor.Secrets.Len() > 0 {
+		v.strength("doctor.secrets", v.f.Doctor.Secrets, 1, 4)
+	}
 	l := &v.f.Log
 	switch {
 	case l.IP == LogIPHMAC:

@@ -15,9 +15,12 @@ type Mode string
 const (
 	ModeEnforce Mode = "enforce" // refuse with 429
 	ModeObserve Mode = "observe" // decide, charge and log the same, never refuse
+	ModeOff     Mode = "off"     // let everything through, counting and logging nothing
 )
 
-func (Mode) words() []string { return []string{string(ModeEnforce), string(ModeObserve)} }
+func (Mode) words() []string {
+	return []string{string(ModeEnforce), string(ModeObserve), string(ModeOff)}
+}
 
 // ClaimsMode is count.claims.
 type ClaimsMode string

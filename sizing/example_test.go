@@ -45,6 +45,6 @@ func Example() {
 	}
 	fmt.Println(replay.Limited[0].Address == r.Abusers[0].Address, replay.Limited[0].Refused == r.Abusers[0].Pages-2*int64(r.Proposal.Day))
 	// Output:
-	// limits abuser 501 a day
+	// limits abuser 500 a day
 	// true true
 }

@@ -102,7 +102,7 @@ func (w *walker) lookup(g group, key string) (slot, group) {
 			return sNone, gHeaders
 		}
 	case gHeaders:
-		return w.headerSlot(strings.ToLower(key)), 0
+		return w.anyCaseHeader(key), 0
 	case gRespHeaders:
 		if strings.EqualFold(key, "content-type") {
 			return sType, 0
@@ -167,6 +167,23 @@ func (w *walker) lookup(g group, key string) (slot, group) {
 		}
 	}
 	return sNone, 0
+}
+
+// anyCaseHeader maps a request header as a server spelled it. Lower case is made
+// on the stack: this runs for every header of every line.
+func (w *walker) anyCaseHeader(key string) slot {
+	var low [32]byte
+	if len(key) > len(low) {
+		return sNone
+	}
+	for i := 0; i < len(key); i++ {
+		c := key[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		low[i] = c
+	}
+	return w.headerSlot(string(low[:len(key)]))
 }
 
 // headerSlot maps a request header, in lower case.

@@ -92,7 +92,7 @@ func (w *walker) vendor(key string) (slot, group) {
 		return sSub, 0
 	}
 	if h, ok := strings.CutPrefix(key, "request_"); ok { // Traefik: request_User-Agent
-		return w.headerSlot(strings.ToLower(h)), 0
+		return w.anyCaseHeader(h), 0
 	}
 	if w.header != "" && strings.EqualFold(key, w.header) {
 		return sWanted, 0

@@ -204,11 +204,12 @@ func (s *Site) passAll(err error) {
 	s.Policy, s.Log = nil, nil
 	s.Limiter = passing{}
 	s.Answer, _ = answer.New(answer.Config{}) // the built-in pages compile
-	s.remind(time.Now())
+	s.Remind(time.Now())
 }
 
-// remind says once a minute that nothing is limited.
-func (s *Site) remind(now time.Time) {
+// Remind says once a minute that nothing is limited, if that is so. Adapters
+// that do not go through Handler call it with each request.
+func (s *Site) Remind(now time.Time) {
 	if s.Problem == nil {
 		return
 	}

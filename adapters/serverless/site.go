@@ -19,6 +19,7 @@ const refreshBudget = 800 * time.Millisecond
 func (s *Site) Handler(g gate.Config) http.Handler {
 	g.Limiter, g.Answer, g.Log, g.Logger, g.Origin = s.Limiter, s.Answer, s.Log, s.Logger, s.Origin
 	source := s.Limiter.Policy().Client
+	g.Transport = NewTimelyTransport(gate.NewTransport())
 	g.Peers, g.PeerSecretHeader, g.PeerSecrets = source.Peers, source.PeerSecretHeader, source.PeerSecrets
 	if s.Problem != nil {
 		g.Peers = everyone
@@ -32,7 +33,7 @@ func (s *Site) Handler(g gate.Config) http.Handler {
 		h = http.HandlerFunc(s.unavailable)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.remind(time.Now())
+		s.Remind(time.Now())
 		defer s.Beside(r.Context())()
 		h.ServeHTTP(w, r)
 	})
@@ -53,10 +54,16 @@ func (s *Site) Beside(ctx context.Context) (wait func()) {
 	if s.crawlers == nil || !s.crawlers.Due() {
 		return nothing
 	}
+	budget := refreshBudget
+	if end, ok := ctx.Deadline(); ok {
+		if budget = min(budget, time.Until(end)-answerMargin); budget <= 0 {
+			return nothing // another request has more time
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.crawlers.Refresh(context.WithoutCancel(ctx), refreshBudget) // it logs; the held tables serve on
+		_ = s.crawlers.Refresh(context.WithoutCancel(ctx), budget) // it logs; the held tables serve on
 	}()
 	return func() { <-done }
 }

@@ -45,7 +45,7 @@ resource "aws_cloudfront_function" "viewer" {
   runtime  = "cloudfront-js-2.0"
   comment  = "Writes the viewer's address and host for Stile"
   publish  = true
-  code     = templatefile("${path.module}/pages/viewer.js", { client_header = lower(local.client_header) })
+  code     = templatefile("${path.module}/files/viewer.js", { client_header = lower(local.client_header) })
 }
 
 resource "aws_cloudfront_cache_policy" "never" {

@@ -32,15 +32,6 @@ data "aws_iam_policy_document" "function" {
     }
   }
 
-  dynamic "statement" {
-    for_each = length(var.secrets) > 0 ? [1] : []
-    content {
-      sid       = "ReadItsSecrets"
-      actions   = ["ssm:GetParameter", "ssm:GetParameters"]
-      resources = [for p in values(var.secrets) : "arn:${data.aws_partition.current.partition}:ssm:${local.account}:parameter${p}"]
-    }
-  }
-
   # Lambda's own agent attaches the function to the VPC with these; EC2 takes no
   # resource for them.
   dynamic "statement" {

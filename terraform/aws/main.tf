@@ -1,6 +1,13 @@
-data "aws_partition" "current" {}
 data "aws_region" "current" {}
 data "aws_caller_identity" "current" {}
+
+# Lambda has no reference from a variable to a secret, so the values pass through
+# Terraform: keep the state where only those are who may read the secrets.
+data "aws_ssm_parameter" "secret" {
+  for_each        = var.secrets
+  name            = each.value
+  with_decryption = true
+}
 
 locals {
   rest       = var.entry == "rest-api"
@@ -25,8 +32,8 @@ locals {
       STILE_SCALE       = tostring(var.scale)
       STILE_CLIENT_FROM = local.rest ? "platform" : "header:${local.client_header}"
     },
-    local.cloudfront ? { STILE_ORIGIN = var.origin } : {},
-    { for variable, parameter in var.secrets : variable => "ssm:${parameter}" },
+    local.cloudfront ? { STILE_ORIGIN = var.origin, STILE_RESPONSES = "streamed" } : {},
+    { for variable, secret in data.aws_ssm_parameter.secret : variable => secret.value },
   )
 }
 

@@ -4,15 +4,16 @@
 locals {
   namespace = "Stile/${var.name}"
 
-  # The operator's lines carry their text in event (the hit log's handler) or msg.
+  # The operator's lines carry their text in message.
   signals = {
-    Hits          = "{ $.event = \"hit\" }"
-    Limited       = "{ $.event = \"limited\" }"
-    WouldLimit    = "{ $.event = \"would-limit\" }"
-    StoreErrors   = "{ $.event = \"store-error\" }"
-    FailedOpen    = "{ $.reason = \"store-error-open\" }"
-    SpendingLimit = "{ ($.event = \"the store's spending limit is reached*\") || ($.msg = \"the store's spending limit is reached*\") }"
-    CrawlersOld   = "{ ($.event = \"crawler ranges are old*\") || ($.msg = \"crawler ranges are old*\") }"
+    Hits           = "{ $.event = \"hit\" }"
+    Limited        = "{ $.event = \"limited\" }"
+    WouldLimit     = "{ $.event = \"would-limit\" }"
+    StoreErrors    = "{ $.event = \"store-error\" }"
+    FailedOpen     = "{ $.reason = \"store-error-open\" }"
+    SpendingLimit  = "{ $.message = \"the store's spending limit is reached*\" }"
+    NothingLimited = "{ $.message = \"stile: NOTHING IS LIMITED*\" }"
+    CrawlersOld    = "{ $.message = \"crawler ranges are old*\" }"
   }
 }
 
@@ -42,10 +43,12 @@ locals {
     says = "Pages are let through uncounted because the store fails (store.on_error: open)." }
     spending-limit = { metric = "SpendingLimit", namespace = local.namespace, of = {}, over = 300, above = 0,
     says = "store.max_ops_per_second or max_ops_per_day is reached: each instance counts for itself, and limits are softer." }
+    nothing-limited = { metric = "NothingLimited", namespace = local.namespace, of = {}, over = 300, above = 0,
+    says = "The configuration cannot be used, and every page passes unlimited. The log's line says why." }
     crawlers-old = { metric = "CrawlersOld", namespace = local.namespace, of = {}, over = 86400, above = 0,
     says = "The table of crawlers' addresses is old: real crawlers may be limited. Build a bundle with a fresh one (stile crawlers update)." }
     function-errors = { metric = "Errors", namespace = "AWS/Lambda", of = local.of_function, over = 300, above = 0,
-    says = "The function itself fails or times out; visitors get 503. Way back: mode = \"off\"." }
+    says = "The function fails or times out, or the store does and the policy is closed; visitors get 503. Way back: mode = \"off\"." }
     function-throttled = { metric = "Throttles", namespace = "AWS/Lambda", of = local.of_function, over = 300, above = 0,
     says = "More requests at once than the concurrency allows; visitors get 503. Raise reserved_concurrency or the account's limit." }
     cost-invocations = { metric = "Invocations", namespace = "AWS/Lambda", of = local.of_function, over = 3600, above = var.alarm_invocations_per_hour,

@@ -93,23 +93,26 @@ locals {
     contact = var.contact
     words   = trimprefix(trimprefix(var.contact, "mailto:"), "https://")
   }
-  limited_html     = templatefile("${path.module}/pages/limited.html", local.pages)
-  limited_json     = templatefile("${path.module}/pages/limited.json", local.pages)
-  unavailable_html = templatefile("${path.module}/pages/unavailable.html", local.pages)
-  unavailable_json = templatefile("${path.module}/pages/unavailable.json", local.pages)
+  limited_html     = templatefile("${path.module}/files/limited.html", local.pages)
+  limited_json     = templatefile("${path.module}/files/limited.json", local.pages)
+  unavailable_html = templatefile("${path.module}/files/unavailable.html", local.pages)
+  unavailable_json = templatefile("${path.module}/files/unavailable.json", local.pages)
 
   # These templates know $context variables and nothing else. What they insert is
   # made by the authorizer of digits and plain tokens, so nothing needs escaping.
   answers = {
     ACCESS_DENIED = { status = "429", html = local.limited_html, json = local.limited_json, fields = {
-      "gatewayresponse.header.Retry-After"      = "context.authorizer.retryAfter"
-      "gatewayresponse.header.RateLimit"        = "context.authorizer.rateLimit"
-      "gatewayresponse.header.RateLimit-Policy" = "context.authorizer.rateLimitPolicy"
+      "gatewayresponse.header.Retry-After"           = "context.authorizer.retryAfter"
+      "gatewayresponse.header.RateLimit"             = "context.authorizer.rateLimit"
+      "gatewayresponse.header.RateLimit-Policy"      = "context.authorizer.rateLimitPolicy"
+      "gatewayresponse.header.X-RateLimit-Limit"     = "context.authorizer.xRateLimitLimit"
+      "gatewayresponse.header.X-RateLimit-Remaining" = "context.authorizer.xRateLimitRemaining"
+      "gatewayresponse.header.X-RateLimit-Reset"     = "context.authorizer.xRateLimitReset"
     } }
-    # Stile answers "Unauthorized" when its store failed and the policy says closed;
-    # the other two are its own failures. Neither may look like a limit.
-    UNAUTHORIZED                   = { status = "503", html = local.unavailable_html, json = local.unavailable_json, fields = local.later }
+    # The first is also how Stile says that its store failed and the policy is
+    # closed. None of them may look like a limit.
     AUTHORIZER_FAILURE             = { status = "503", html = local.unavailable_html, json = local.unavailable_json, fields = local.later }
+    UNAUTHORIZED                   = { status = "503", html = local.unavailable_html, json = local.unavailable_json, fields = local.later }
     AUTHORIZER_CONFIGURATION_ERROR = { status = "503", html = local.unavailable_html, json = local.unavailable_json, fields = local.later }
   }
   later = { "gatewayresponse.header.Retry-After" = "'5'" }

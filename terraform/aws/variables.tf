@@ -151,7 +151,7 @@ variable "max_writes_per_second" {
 }
 
 variable "secrets" {
-  description = "Environment variables that hold secrets (STILE_STORE_TOKEN, STILE_COOKIE_SECRETS, …) and the SSM parameter (SecureString) of each. The values are read by the function when it starts; Terraform never sees them."
+  description = "Environment variables that hold secrets (STILE_STORE_TOKEN, STILE_COOKIE_SECRETS, …) and the SSM parameter (SecureString) of each. The values become the function's environment, which AWS encrypts, and are in the Terraform state."
   type        = map(string)
   default     = {}
   validation {

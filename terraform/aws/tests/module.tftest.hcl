@@ -5,6 +5,9 @@ mock_provider "aws" {
   mock_data "aws_iam_policy_document" {
     defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
   }
+  mock_data "aws_ssm_parameter" {
+    defaults = { value = "from-ssm" }
+  }
   mock_data "aws_region" {
     defaults = { id = "eu-central-1", name = "eu-central-1" }
   }
@@ -143,7 +146,7 @@ run "cloudfront" {
     error_message = "Nobody may go round CloudFront."
   }
   assert {
-    condition     = aws_lambda_function.stile.environment[0].variables.STILE_CLIENT_FROM == "header:X-Stile-Client" && aws_lambda_function.stile.environment[0].variables.STILE_ORIGIN == "https://www.example.org"
+    condition     = aws_lambda_function.stile.environment[0].variables.STILE_CLIENT_FROM == "header:X-Stile-Client" && aws_lambda_function.stile.environment[0].variables.STILE_ORIGIN == "https://www.example.org" && aws_lambda_function.stile.environment[0].variables.STILE_RESPONSES == "streamed" && aws_lambda_function_url.stile["this"].invoke_mode == "RESPONSE_STREAM"
     error_message = "The client is whom CloudFront saw."
   }
   assert {
@@ -193,8 +196,8 @@ run "upstash_by_secret" {
     secrets      = { STILE_STORE_TOKEN = "/stile/upstash-token" }
   }
   assert {
-    condition     = aws_lambda_function.stile.environment[0].variables.STILE_STORE == "upstash://name.upstash.io" && aws_lambda_function.stile.environment[0].variables.STILE_STORE_TOKEN == "ssm:/stile/upstash-token"
-    error_message = "The token is a reference, never a value."
+    condition     = aws_lambda_function.stile.environment[0].variables.STILE_STORE == "upstash://name.upstash.io" && aws_lambda_function.stile.environment[0].variables.STILE_STORE_TOKEN == "from-ssm"
+    error_message = "The token comes from its parameter."
   }
 }
 

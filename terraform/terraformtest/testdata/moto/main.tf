@@ -39,6 +39,7 @@ provider "aws" {
     dynamodb       = var.endpoint
     iam            = var.endpoint
     lambda         = var.endpoint
+    ssm            = var.endpoint
     sts            = var.endpoint
   }
 }

@@ -16,7 +16,7 @@ func defaults() *File {
 		Site:    "stile",
 		Mode:    ModeEnforce,
 		Scale:   1,
-		Client:  Client{From: "remote", IPv6Prefix: 64, ASN: "none"},
+		Client:  Client{From: "remote", IPv6Prefix: 64, ASN: "none", ASNList: ASNListHosting},
 		Count: Count{
 			Methods:      []string{"GET"},
 			Include:      []string{"/**"},

@@ -40,6 +40,7 @@ type Client struct {
 	PeerSecret     PeerSecret     `yaml:"peer_secret"`
 	IPv6Prefix     int            `yaml:"ipv6_prefix"`
 	ASN            ASNFrom        `yaml:"asn"`
+	ASNList        string         `yaml:"asn_list"` // one of the two words, or a path; see [File.Path]
 }
 
 // PeerSecret proves a peer by a header instead of by its address.

@@ -160,6 +160,9 @@ func (v *validator) client() {
 	if c.IPv6Prefix < 32 || c.IPv6Prefix > 64 {
 		v.fail("client.ipv6_prefix", fmt.Sprintf("/%d is not what one network is given", c.IPv6Prefix), "write 32 to 64; 64 is one network, 56 one household")
 	}
+	if c.ASNList == "" {
+		v.fail("client.asn_list", "is empty", "write hosting, all, or the path of a list of your own")
+	}
 	if name := c.ASN.argument(); c.ASN.Header() != "" {
 		c.ASN = ASNFrom("header:" + v.fieldName("client.asn", name))
 		if !provesPeers {

@@ -22,6 +22,12 @@ func (Mode) words() []string {
 	return []string{string(ModeEnforce), string(ModeObserve), string(ModeOff)}
 }
 
+// The words of client.asn_list; anything else is a path.
+const (
+	ASNListHosting = "hosting" // the built-in list of hosting networks
+	ASNListAll     = "all"     // every network
+)
+
 // ClaimsMode is count.claims.
 type ClaimsMode string
 

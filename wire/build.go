@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 
 	"github.com/stilehq/stile/answer"
 	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/crawlers"
 	"github.com/stilehq/stile/hitlog"
+	"github.com/stilehq/stile/identity/asn"
 	"github.com/stilehq/stile/policy"
 )
 
@@ -15,23 +18,42 @@ import (
 // themselves are bounded by package answer.
 const maxTemplate = 64 << 10
 
-// build makes the parts of one policy over the open store. Errors are joined.
-func (r *Ready) build(f *policy.File) (*Parts, []policy.Warning, error) {
+// build makes the parts of one policy over the open store; old are those that
+// hold until then, nil at first. Errors are joined.
+func (r *Ready) build(f *policy.File, old *Parts) (*Parts, []policy.Warning, error) {
 	var errs []error
 	warnings, err := policy.CheckStore(f, r.features)
 	if err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, r.unsupplied(f)...)
-
 	parts := &Parts{Policy: f}
+	verifier := r.cfg.Crawlers
+	if verifier == nil {
+		if parts.Crawlers, err = r.crawlers(f, old); err != nil {
+			errs = append(errs, err)
+		} else if parts.Crawlers != nil {
+			verifier = parts.Crawlers
+		}
+	}
 	compiled, err := f.Core(r.cfg.Now())
 	if err != nil {
+		return nil, warnings, errors.Join(append(errs, err)...)
+	}
+	if old != nil && sameIdentities(old.Policy, f) {
+		parts.known = old.known // fetched keys, and what newcomers have earned
+	} else if parts.known, err = r.identities(f); err != nil {
 		errs = append(errs, err)
-	} else if parts.Limiter, err = core.New(compiled, core.Options{
+		parts.known = &Identities{}
+	}
+	parts.Cookies = parts.known.Cookies
+	options := core.Options{
 		Store: r.store, Local: r.local,
-		Crawlers: r.cfg.Crawlers, Identifiers: r.cfg.Identifiers, ASN: r.cfg.ASN,
-	}); err != nil {
+		Crawlers: verifier, Identifiers: parts.known.Identifiers, ASN: parts.known.ASN,
+	}
+	if r.features.Shared {
+		options.Control = f.Store.Control // what no other process can write needs no reading
+	}
+	if parts.Limiter, err = core.New(compiled, options); err != nil {
 		errs = append(errs, err)
 	}
 	if parts.Answer, err = answers(f); err != nil {
@@ -46,27 +68,60 @@ func (r *Ready) build(f *policy.File) (*Parts, []policy.Warning, error) {
 	return parts, warnings, nil
 }
 
-// unsupplied names what the policy counts by and this program cannot tell. A
-// bucket that would silently never fill is worse than a refusal to start.
-func (r *Ready) unsupplied(f *policy.File) (errs []error) {
-	missing := func(path, what string) {
-		errs = append(errs, &policy.Error{Path: path, Problem: "this program was built without " + what, Remedy: "remove it, or use a program that has it"})
+// identities are the program's, or else the policy's own.
+func (r *Ready) identities(f *policy.File) (*Identities, error) {
+	if r.cfg.Identifiers != nil || r.cfg.ASN != nil {
+		return &Identities{Identifiers: r.cfg.Identifiers, ASN: r.cfg.ASN, log: r.logger()}, nil
 	}
-	if len(r.cfg.Identifiers) == 0 {
-		if f.Identify.Cookie != nil {
-			missing("identify.cookie", "signed cookies")
-		}
-		if f.Identify.JWT != nil {
-			missing("identify.jwt", "JWT verification")
-		}
-		if f.Identify.APIKeys != nil {
-			missing("identify.api_keys", "API keys")
-		}
+	hosting, err := networksOf(f)
+	if err != nil {
+		return nil, &policy.Error{Path: "client.asn_list", Problem: err.Error()}
 	}
-	if r.cfg.ASN == nil && f.Client.ASN != "none" && f.Client.ASN != "" {
-		missing("client.asn", "a source of AS numbers")
+	return NewIdentities(f, IdentityOptions{Platform: r.cfg.PlatformUsers, Hosting: hosting, Logger: r.logger(), Now: r.cfg.Now})
+}
+
+// networksOf is for which networks ASN buckets hold; nil = all.
+func networksOf(f *policy.File) (asn.Set, error) {
+	switch list := f.Client.ASNList; {
+	case f.Client.ASN == "none" || f.Client.ASN == "" || list == policy.ASNListAll:
+		return nil, nil
+	case list == policy.ASNListHosting:
+		return asn.Hosting(), nil
+	default:
+		data, err := readFile(f.Path(list), policy.MaxSize)
+		if err != nil {
+			return nil, err
+		}
+		return asn.ParseSet(data)
 	}
-	return errs
+}
+
+// sameIdentities reports whether two policies let the same parties prove the
+// same, and no file has to be read again to know.
+func sameIdentities(a, b *policy.File) bool {
+	reads := b.Identify.JWT != nil && b.Identify.JWT.JWKSFile != "" || b.Identify.APIKeys != nil && b.Identify.APIKeys.File != "" ||
+		b.Client.ASN.File() != "" || b.Client.ASNList != policy.ASNListHosting && b.Client.ASNList != policy.ASNListAll
+	return !reads && a.Site == b.Site && reflect.DeepEqual(a.Identify, b.Identify) && reflect.DeepEqual(a.Client, b.Client)
+}
+
+// crawlers returns the verifier for f: the one that is there already, with what
+// it fetched and proved, if f wants the same, else one that begins with what it
+// holds.
+func (r *Ready) crawlers(f *policy.File, old *Parts) (*crawlers.Verifier, error) {
+	c := r.cfg.Proving
+	if c.Logger == nil {
+		c.Logger = r.logger()
+	}
+	if c.Now == nil {
+		c.Now = r.cfg.Now
+	}
+	if old != nil && old.Crawlers != nil {
+		if sameCrawlers(old.Policy, f) && f.Crawlers.File == "" {
+			return old.Crawlers, nil
+		}
+		c.Held = append(c.Held, old.Crawlers.Snapshot())
+	}
+	return NewCrawlers(f, c)
 }
 
 func answers(f *policy.File) (*answer.Writer, error) {

@@ -20,11 +20,12 @@ func (r *Ready) Reload(ctx context.Context, f *policy.File) ([]policy.Warning, e
 	defer r.reload.Unlock()
 	old := r.Parts()
 	errs := fixed(old.Policy, f)
-	parts, warnings, err := r.build(f)
+	parts, warnings, err := r.build(f, old)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return warnings, err
 	}
 	r.parts.Store(parts)
+	r.exchangeDone()
 	old.Log.Flush(ctx) // lines that it held back would be lost with it
 	return warnings, nil
 }

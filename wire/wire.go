@@ -11,7 +11,9 @@ import (
 
 	"github.com/stilehq/stile/answer"
 	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/crawlers"
 	"github.com/stilehq/stile/hitlog"
+	"github.com/stilehq/stile/identity"
 	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/stores/memory"
 	"github.com/stilehq/stile/stores/open"
@@ -31,11 +33,18 @@ type Config struct {
 	StoreURL string              // "" = DefaultStoreURL
 	Getenv   func(string) string // for what store URLs leave to the environment; nil = an empty one
 
-	// What knows clients by more than their address; nil = nothing does. A policy
-	// that counts by what nobody supplies is refused.
-	Crawlers    core.CrawlerVerifier
-	Identifiers []core.Identifier
+	// What knows clients by more than their address, where the program knows
+	// better than the policy: a platform's own claims, a verifier for tests.
+	Crawlers    core.CrawlerVerifier // nil = the policy's own; see NewCrawlers
+	Identifiers []core.Identifier    // nil, and ASN too = the policy's own; see NewIdentities
 	ASN         core.ASNSource
+	// PlatformUsers also takes the users that the adapter reads from its
+	// platform's own claims; see identity.WithPlatformUser.
+	PlatformUsers bool
+	// Proving says with what the policy's own crawlers are verified; its Logger
+	// and Now default to those of this Config. Nothing is fetched but by
+	// Ready.Refresh and Ready.Run.
+	Proving CrawlerConfig
 
 	// Logger hears what an operator must know of the store while it runs: that it
 	// stopped answering, that a spending limit was reached. Nil = nobody.
@@ -50,6 +59,12 @@ type Parts struct {
 	Limiter *core.Limiter
 	Answer  *answer.Writer
 	Log     *hitlog.Log
+	Cookies *identity.Cookies // nil = the policy signs none
+	// Crawlers is the policy's own verifier; nil when it treats none specially, or
+	// when the program brought another.
+	Crawlers *crawlers.Verifier
+
+	known *Identities // what Cookies and the limiter's identifiers belong to; never nil
 }
 
 // Ready is a limiter ready to be asked. It is safe for concurrent use, and is
@@ -70,6 +85,9 @@ type Ready struct {
 	features core.Features
 	reload   sync.Mutex
 	parts    atomic.Pointer[Parts]
+
+	waiting   sync.Mutex
+	exchanged chan struct{} // closed when the parts are exchanged; nil = nobody waits
 }
 
 // New opens the store and builds the parts. The error joins all that is wrong
@@ -96,7 +114,7 @@ func New(ctx context.Context, cfg Config) (*Ready, error) {
 	// The claims bucket and local counting have a table of their own, whatever
 	// the store: a flood of claims must not displace the counters of pages.
 	r.local = memory.New(memory.Config{MaxKeys: int(cfg.Policy.Store.MaxKeys)})
-	parts, warnings, err := r.build(cfg.Policy)
+	parts, warnings, err := r.build(cfg.Policy, nil)
 	if err != nil {
 		return nil, errors.Join(err, r.closeStores())
 	}

@@ -194,8 +194,16 @@ func TestRefusals(t *testing.T) {
 	}
 	text := limit(3) + "identify: {cookie: {secrets: env:SECRET}}\nclient: {from: xff, trusted_hops: 1, peers: [10.0.0.0/8], asn: header:X-Asn}\n"
 	_, err = wire.New(t.Context(), wire.Config{Policy: parse(t, text), Stores: registry(t), HitLog: hitlog.NewHandler(&bytes.Buffer{}, hitlog.Names{})})
-	if err == nil || !strings.Contains(err.Error(), "identify.cookie: this program was built without") || !strings.Contains(err.Error(), "client.asn: this program was built without") {
-		t.Errorf("identities that nobody can tell: %v", err)
+	if err != nil {
+		t.Errorf("a cookie and a field of a proven edge: %v", err)
+	}
+	text = limit(3) + "identify: {jwt: {jwks_file: none.json, issuer: 'https://id.example.org', audience: shop}, api_keys: {file: none.yaml}}\n" +
+		"client: {asn: 'file:none.tsv'}\ncrawlers: {file: none.txt}\n"
+	_, err = wire.New(t.Context(), wire.Config{Policy: parse(t, text), Stores: registry(t), HitLog: hitlog.NewHandler(&bytes.Buffer{}, hitlog.Names{})})
+	for _, path := range []string{"identify.jwt", "identify.api_keys", "client.asn", "crawlers.file"} {
+		if err == nil || !strings.Contains(err.Error(), path+": ") {
+			t.Errorf("a file of %s that is not there: %v", path, err)
+		}
 	}
 	_, err = wire.New(t.Context(), wire.Config{Policy: parse(t, limit(3)), Stores: registry(t), StoreURL: "mysql://x", HitLog: hitlog.NewHandler(&bytes.Buffer{}, hitlog.Names{})})
 	if !errors.Is(err, open.ErrURL) {

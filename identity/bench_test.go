@@ -53,7 +53,7 @@ func BenchmarkToken(b *testing.B) {
 			tokens := newTokens(b, nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, ok := tokens.verify(text, morning); !ok {
+				if _, err := tokens.verify(text, morning); err != nil {
 					b.Fatal("nobody")
 				}
 			}
@@ -67,6 +67,18 @@ func BenchmarkToken(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkTokenExpired is a client whose session has ended, page after page.
+func BenchmarkTokenExpired(b *testing.B) {
+	tokens := newTokens(b, nil)
+	r := bearing("Authorization", signed("e1", "ES256", signers()["ec"], claims("exp", 1)), morning)
+	b.ReportAllocs()
+	for b.Loop() {
+		if tokens.Identify(r, client).Kind != 0 {
+			b.Fatal("somebody")
+		}
 	}
 }
 

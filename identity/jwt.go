@@ -56,6 +56,7 @@ type JWTConfig struct {
 type Tokens struct {
 	cfg   JWTConfig
 	known knownUsers
+	bad   knownUsers // tokens that stay bad: an expired one comes with every page
 }
 
 // NewTokens returns an identifier of users. The error joins everything that is
@@ -112,7 +113,14 @@ func (t *Tokens) Identify(r *core.Request, _ netip.Addr) core.Identity {
 	sum := sha256.Sum256(buf[:copy(buf[:], text)])
 	u, ok := t.known.get(sum, held)
 	if !ok {
-		if u, ok = t.verify(text, r.Time); !ok {
+		if _, bad := t.bad.get(sum, held); bad {
+			return core.Identity{}
+		}
+		var err error
+		if u, err = t.verify(text, r.Time); err != nil {
+			if errors.Is(err, jwt.ErrTokenSignatureInvalid) || errors.Is(err, jwt.ErrTokenExpired) {
+				t.bad.put(sum, held, user{})
+			}
 			return core.Identity{}
 		}
 		t.known.put(sum, held, u)
@@ -148,8 +156,8 @@ type user struct {
 	from, until time.Time
 }
 
-// verify checks a token in full, at time now.
-func (t *Tokens) verify(text string, now time.Time) (user, bool) {
+// verify checks a token in full, at time now. Its errors are for errors.Is only.
+func (t *Tokens) verify(text string, now time.Time) (user, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods(t.cfg.Algorithms), jwt.WithIssuer(t.cfg.Issuer), jwt.WithAudience(t.cfg.Audience),
 		jwt.WithLeeway(t.cfg.Leeway), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithJSONNumber(),
@@ -157,11 +165,11 @@ func (t *Tokens) verify(text string, now time.Time) (user, bool) {
 	)
 	claims := jwt.MapClaims{}
 	if _, err := parser.ParseWithClaims(text, claims, t.key); err != nil {
-		return user{}, false
+		return user{}, err
 	}
 	u := user{id: userID(claims[t.cfg.Claim])}
 	if u.id == "" {
-		return user{}, false
+		return user{}, errNoUser
 	}
 	u.id = strings.Clone(u.id)
 	if t.cfg.Namespace != "" {
@@ -169,7 +177,7 @@ func (t *Tokens) verify(text string, now time.Time) (user, bool) {
 	}
 	exp, err := claims.GetExpirationTime()
 	if err != nil || exp == nil {
-		return user{}, false
+		return user{}, errNoUser
 	}
 	u.until = exp.Time
 	for _, get := range []func() (*jwt.NumericDate, error){claims.GetNotBefore, claims.GetIssuedAt} {
@@ -177,10 +185,13 @@ func (t *Tokens) verify(text string, now time.Time) (user, bool) {
 			u.from = at.Time
 		}
 	}
-	return u, true
+	return u, nil
 }
 
-var errNoKey = errors.New("no key")
+var (
+	errNoKey  = errors.New("no key")
+	errNoUser = errors.New("no user")
+)
 
 // key finds the keys for a token's header.
 func (t *Tokens) key(token *jwt.Token) (any, error) {

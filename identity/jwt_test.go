@@ -215,6 +215,7 @@ func TestBadTokens(t *testing.T) {
 	}
 	tokens := newTokens(t, nil)
 	for name, text := range cases {
+		tokens.Identify(bearing("Authorization", text, morning), client) // and once more, when some are remembered
 		if got := tokens.Identify(bearing("Authorization", text, morning), client); got != (core.Identity{}) {
 			t.Errorf("%s: %+v, want nobody", name, got)
 		}
@@ -279,6 +280,32 @@ func TestRememberedTokensAreBounded(t *testing.T) {
 	}
 	if _, ok := k.get(last, &heldKeys{}); ok {
 		t.Error("a token outlived the keys that verified it")
+	}
+}
+
+// TestBadTokensAreRemembered: those that stay bad are not verified again, until
+// the keys change; those that may yet become good are.
+func TestBadTokensAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := signers()
+	tokens := newTokens(t, nil)
+	early := signed("e1", "ES256", s["ec"], claims("nbf", morning.Add(time.Hour).Unix(), "exp", morning.Add(2*time.Hour).Unix()))
+	forged := signed("e1", "ES256", s["other"], claims())
+	unknown := signed("e9", "ES256", s["other"], claims())
+	for _, text := range []string{early, forged, unknown, signed("e1", "ES256", s["ec"], claims("exp", 1))} {
+		tokens.Identify(bearing("Authorization", text, morning), client)
+	}
+	if n := len(tokens.bad.now); n != 2 {
+		t.Errorf("%d bad tokens remembered, want the forged and the expired one", n)
+	}
+	if got := tokens.Identify(bearing("Authorization", early, morning.Add(time.Hour)), client); got.Kind == 0 {
+		t.Error("a token that came too early is not taken in its time")
+	}
+	tokens.cfg.Keys.held.Store(static(t, keySet(published("e1", s["other"]), published("e9", s["other"]))).held.Load())
+	for name, text := range map[string]string{"forged": forged, "unknown": unknown} {
+		if got := tokens.Identify(bearing("Authorization", text, morning), client); got.Kind == 0 {
+			t.Errorf("the %s token is not taken under the keys that signed it", name)
+		}
 	}
 }
 

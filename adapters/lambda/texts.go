@@ -16,8 +16,8 @@ import (
 const maxContext = 4000
 
 // The keys of the authorizer's context, for $context.authorizer.KEY in gateway
-// responses and parameter mappings. On a refusal all of them are set. All values
-// are digits, ASCII tokens, or words that were escaped for HTML and JSON here,
+// responses and parameter mappings. On a refusal all of them are set, and the
+// RateLimit fields always. All values are digits, ASCII tokens, or words that were escaped for HTML and JSON here,
 // since gateway responses cannot escape.
 const (
 	keyLimited     = "limited"    // "1" or "0"
@@ -66,7 +66,7 @@ func (f *Function) refused(d *core.Decision, r *core.Request, ref string) map[st
 		keyLimited: "1", keyOutcome: answer.OutcomeLimited, keyRef: ref, keyRetryAfter: a.Header.Get("Retry-After"),
 		keyRule: escape(words.Rule), keyWait: escape(words.Wait), keyUntil: escape(words.Until),
 	}
-	return withFields(out, a.Header, true)
+	return withFields(out, a.Header)
 }
 
 // allowed is the context of an admission: what the integration may add to its
@@ -75,12 +75,12 @@ func (f *Function) allowed(d *core.Decision) map[string]string {
 	out := map[string]string{keyLimited: "0", keyOutcome: outcomeAllowed}
 	h := http.Header{}
 	f.texts.Fields(h, d)
-	return withFields(out, h, false)
+	return withFields(out, h)
 }
 
-// withFields adds the RateLimit fields as far as they fit; all says to set the
-// rest to nothing.
-func withFields(out map[string]string, h http.Header, all bool) map[string]string {
+// withFields adds the RateLimit fields as far as they fit, and the rest as empty:
+// what a mapping makes of a key that is not there is documented nowhere.
+func withFields(out map[string]string, h http.Header) map[string]string {
 	size := 0
 	for k, v := range out {
 		size += len(k) + len(v)
@@ -91,9 +91,7 @@ func withFields(out map[string]string, h http.Header, all bool) map[string]strin
 			size -= len(v)
 			v = ""
 		}
-		if v != "" || all {
-			out[f.key] = v
-		}
+		out[f.key] = v
 	}
 	return out
 }

@@ -61,6 +61,9 @@ func (l *Limiter) identify(r *Request, d *Decision) party {
 	for _, id := range l.opts.Identifiers {
 		if found := id.Identify(r, d.Client.Addr); found.Kind != 0 {
 			d.Identity = found
+			if len(l.pages.own[found.Kind]) == 0 {
+				break // no bucket counts it: being known must not mean being unlimited
+			}
 			who.own = Key{Kind: found.Kind, ID: found.ID}
 			who.multiply = max(1, found.Tier)
 			if !found.Anchor.IsZero() {

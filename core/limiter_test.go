@@ -134,6 +134,19 @@ func TestIdentitiesAndKeys(t *testing.T) {
 	}
 }
 
+// TestKnownIsNotUnlimited: an identity that no bucket counts by stays keyed by
+// its address.
+func TestKnownIsNotUnlimited(t *testing.T) {
+	t.Parallel()
+	id := fixedIdentity{Identity{Kind: rows.Cookie, ID: "x", Tier: 9}}
+	r := newRig(t, Policy{Buckets: []Bucket{dayBucket(2)}}, Options{Identifiers: []Identifier{id}})
+	for i := range 4 {
+		if d := r.hit("203.0.113.9", noon); (d.Outcome == Refuse) != (i >= 2) || d.Identity.ID != "x" {
+			t.Fatalf("hit %d: %+v", i, d)
+		}
+	}
+}
+
 type fixedASN uint32
 
 func (n fixedASN) LookupASN(*Request, netip.Addr) uint32 { return uint32(n) }

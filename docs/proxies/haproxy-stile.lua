@@ -9,26 +9,14 @@ local hop = {
 	["x-forwarded-host"] = true,
 }
 
--- Lua lists of HAProxy begin at 0.
-local function last(values)
-	local found = nil
-	for _, v in pairs(values) do found = v end
-	return found
-end
-
 core.register_action("stile", { "http-req" }, function(txn, url)
 	local sent = {}
-	local fields = txn.http:req_get_headers()
-	for name, values in pairs(fields) do
+	for name, values in pairs(txn.http:req_get_headers()) do
 		if not hop[name] then
 			local list = {}
 			for _, v in pairs(values) do table.insert(list, v) end
 			sent[name] = list
 		end
-	end
-	local upgrade = fields["upgrade"] and last(fields["upgrade"])
-	if upgrade and string.lower(upgrade) == "websocket" then
-		return -- no page, and Upgrade cannot be passed on
 	end
 	sent["x-forwarded-method"] = { txn.f:method() }
 	sent["x-forwarded-uri"] = { txn.f:pathq() }

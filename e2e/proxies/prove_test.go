@@ -1,8 +1,10 @@
 package proxies_test
 
 import (
+	"bufio"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,6 +51,7 @@ type setup struct {
 	failsOpen bool // the site stays up when nothing listens on Stile's port
 	hangsOpen bool // and when something does but never answers
 	fields    bool // admitted pages carry RateLimit
+	sockets   bool // WebSockets work, also for a limited client
 }
 
 // lies are fields of a client that would be another one, or have another
@@ -140,6 +143,12 @@ func prove(t *testing.T, s setup) {
 		t.Errorf("a page of the site's that is called /check: %+v", got)
 	}
 
+	if got := greedy.Do("GET", "/article/1", "", append([]string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="}, stand.Page...)...); got.Status == 200 || strings.Contains(got.Body, "page /") {
+		t.Errorf("a page for a limited client that says it wants a WebSocket: %+v", got)
+	}
+	if s.sockets {
+		s.socket(t, first)
+	}
 	if s.inline {
 		s.seesAnswers(t)
 	}
@@ -148,6 +157,30 @@ func prove(t *testing.T, s setup) {
 	t.Run("hanging", func(t *testing.T) { s.whileHanging(t, third) })
 	s.stile.Restart()
 	s.eventually(t, greedy, 429)
+}
+
+// socket opens a WebSocket as Chromium does, without Accept and Sec-Fetch-Dest,
+// and sends something through.
+func (s setup) socket(t *testing.T, from string) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 5 * time.Second}
+	c, err := d.Dial("tcp", strings.TrimPrefix(s.front, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = fmt.Fprintf(c, "GET /socket HTTP/1.1\r\nHost: site.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	r := bufio.NewReader(c)
+	res, err := http.ReadResponse(r, nil)
+	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("a WebSocket of a limited client: %+v, %v", res, err)
+		return
+	}
+	_, _ = c.Write([]byte("over the fence\n"))
+	if got, err := r.ReadString('\n'); got != "over the fence\n" {
+		t.Errorf("through the WebSocket came %q, %v", got, err)
+	}
 }
 
 // seesAnswers: what only a Stile between the proxy and the site can do.

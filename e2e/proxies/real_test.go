@@ -58,7 +58,7 @@ func TestCaddy(t *testing.T) {
 	bin, ok := stand.Find("caddy")
 	require.Server(t, "caddy", ok, "apt-get install caddy")
 	s := asked(t)
-	s.failsOpen, s.hangsOpen = true, true
+	s.failsOpen, s.hangsOpen, s.sockets = true, true, true
 	addr, yes := stand.FreeAddr(t), stand.FreeAddr(t)
 	dir := t.TempDir()
 	conf := write(t, dir, "Caddyfile", stand.Substitute(t, documented(t, "Caddyfile"), frontAddr, addr, stileAddr, s.stile.Addr, siteAddr, s.origin.Addr, "127.0.0.1:8082", yes))
@@ -94,7 +94,7 @@ func TestHAProxyThroughStile(t *testing.T) {
 	origin := stand.NewOrigin(t)
 	s := setup{
 		stile: stand.Start(t, documented(t, "stile.yaml"), stand.Options{Origin: origin.URL}), origin: origin,
-		inline: true, failsOpen: true, fields: true,
+		inline: true, failsOpen: true, fields: true, sockets: true,
 	}
 	prove(t, haproxy(t, s, "haproxy.cfg"))
 }
@@ -102,6 +102,6 @@ func TestHAProxyThroughStile(t *testing.T) {
 func TestHAProxyAsksByLua(t *testing.T) {
 	t.Parallel()
 	s := asked(t)
-	s.failsOpen, s.hangsOpen = true, true
+	s.failsOpen, s.hangsOpen, s.sockets = true, true, true
 	prove(t, haproxy(t, s, "haproxy-lua.cfg", "haproxy-stile.lua"))
 }

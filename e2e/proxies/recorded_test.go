@@ -181,7 +181,7 @@ type envoyFile struct {
 func TestEnvoyRecorded(t *testing.T) {
 	t.Parallel()
 	s := asked(t)
-	s.failsOpen = true
+	s.failsOpen, s.hangsOpen = true, true
 	var file envoyFile
 	text := stand.Substitute(t, documented(t, "envoy.yaml"), "http://"+stileAddr, s.stile.URL)
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {

@@ -26,6 +26,7 @@ type Seen struct {
 //	/forbidden                a page that the site itself answers with 403
 //	/broken                   a page that the site itself answers with 500
 //	/redirect/N               N redirects, then a page
+//	/socket                   a WebSocket that sends everything back
 //	everything else           a page
 type Origin struct {
 	Addr string // host:port
@@ -52,6 +53,24 @@ func (o *Origin) Seen() []Seen {
 	return slices.Clone(o.seen)
 }
 
+// InProcess returns a site without a connection, for tests that ask many
+// thousand times; it is also the transport that reaches it.
+func InProcess() *Origin { return &Origin{URL: "http://site.test", Addr: "site.test"} }
+
+// RoundTrip implements http.RoundTripper.
+func (o *Origin) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := r.Clone(r.Context())
+	in.RequestURI = r.URL.RequestURI()
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	rec := httptest.NewRecorder()
+	o.ServeHTTP(rec, in)
+	res := rec.Result()
+	res.Request = r
+	return res, nil
+}
+
 // ServeHTTP implements http.Handler.
 func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -59,11 +78,12 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.seen = append(o.seen, Seen{Method: r.Method, Path: r.RequestURI, Host: r.Host, Header: r.Header.Clone(), Body: string(body)})
 	o.mu.Unlock()
 	status := http.StatusOK
+	path, _, _ := strings.Cut(r.URL.Path, ";") // as servers of Java cut it
 	switch {
-	case strings.HasSuffix(r.URL.Path, ".css"):
+	case strings.HasSuffix(path, ".css"):
 		w.Header().Set("Content-Type", "text/css")
 		return
-	case strings.HasSuffix(r.URL.Path, ".png"):
+	case strings.HasSuffix(path, ".png"):
 		w.Header().Set("Content-Type", "image/png")
 		return
 	case strings.HasPrefix(r.URL.Path, "/redirect/"):
@@ -75,6 +95,9 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.Redirect(w, r, target, http.StatusFound)
 		return
+	case r.URL.Path == "/socket" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		echo(w)
+		return
 	case strings.HasPrefix(r.URL.Path, "/public/"):
 		w.Header().Set("Cache-Control", "public, max-age=60")
 	case r.URL.Path == "/forbidden":
@@ -85,4 +108,18 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<!doctype html><title>page</title><p>page %s, %d bytes received", html.EscapeString(r.RequestURI), len(body))
+}
+
+// echo takes the connection over: for the proxies in front, bytes after 101 are
+// no HTTP any more, whatever they are.
+func echo(w http.ResponseWriter) {
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	if rw.Flush() == nil {
+		_, _ = io.Copy(c, rw)
+	}
 }

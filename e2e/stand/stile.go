@@ -36,8 +36,10 @@ type Stile struct {
 type Options struct {
 	Origin string // http://host:port; "" = forward-auth only (/check, /denied)
 	Store  string // store URL; "" = memory
-	Server gate.ServerConfig
-	Now    func() time.Time // nil = time.Now
+	// Transport reaches the origin; nil = by real connections.
+	Transport http.RoundTripper
+	Server    gate.ServerConfig
+	Now       func() time.Time // nil = time.Now
 	// Policy changes the parsed file before it is used; nil = leave it.
 	Policy func(*policy.File)
 	// Crawlers proves crawlers; nil = nobody is verified.
@@ -74,6 +76,7 @@ func Start(t testing.TB, text string, o Options) *Stile {
 		Limiter: parts.Limiter, Answer: parts.Answer, Log: parts.Log, Logger: quiet, Now: o.Now,
 		Peers: source.Peers, PeerSecretHeader: source.PeerSecretHeader, PeerSecrets: source.PeerSecrets,
 	}
+	cfg.Transport = o.Transport
 	if o.Origin != "" {
 		if cfg.Origin, err = url.Parse(o.Origin); err != nil {
 			t.Fatal(err)

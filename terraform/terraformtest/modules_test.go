@@ -14,10 +14,6 @@ import (
 
 func TestAWSModule(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Log("terraform's own tests take half a minute; go test -short leaves them to CI")
-		return
-	}
 	mirror := needAWS(t)
 	heavy.Lock()
 	defer heavy.Unlock()

@@ -1,0 +1,107 @@
+# A site behind Google's balancer and Stile as a container, counted in Memorystore
+# for Valkey over Direct VPC egress.
+#
+#   gcloud builds submit --tag REGION-docker.pkg.dev/PROJECT/stile/stile .     (from Containerfile; or podman build and push)
+#   terraform -chdir=terraform/gcp/examples/container-valkey init
+#   terraform -chdir=terraform/gcp/examples/container-valkey apply -var project=PROJECT \
+#     -var origin=https://www.example.org -var image=… -var network=… -var subnetwork=…
+
+terraform {
+  required_version = ">= 1.9.0"
+
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = ">= 6.20.0, < 8.0.0"
+    }
+  }
+}
+
+variable "project" {
+  description = "Id of the Google Cloud project."
+  type        = string
+}
+
+variable "region" {
+  description = "Region, such as europe-west3."
+  type        = string
+  default     = "europe-west3"
+}
+
+variable "origin" {
+  description = "The site behind, as https://host."
+  type        = string
+}
+
+variable "domain" {
+  description = "The site's public name; null for a trial over plain HTTP."
+  type        = string
+  default     = null
+}
+
+variable "mode" {
+  description = "observe, enforce or off."
+  type        = string
+  default     = "observe"
+}
+
+variable "scale" {
+  description = "Multiplies every limit."
+  type        = number
+  default     = 10
+}
+
+variable "image" {
+  description = "The image, by digest."
+  type        = string
+}
+
+variable "network" {
+  description = "Id of the VPC network, projects/P/global/networks/N."
+  type        = string
+}
+
+variable "subnetwork" {
+  description = "Id of a subnetwork in the region, /26 or wider."
+  type        = string
+}
+
+provider "google" {
+  project = var.project
+  region  = var.region
+}
+
+module "stile" {
+  source  = "../.."
+  project = var.project
+  region  = var.region
+  origin  = var.origin
+  domain  = var.domain
+  runtime = "container"
+  image   = var.image
+  store   = "valkey"
+  network = { network = var.network, subnetwork = var.subnetwork }
+  policy  = file("${path.module}/stile.yaml")
+  mode    = var.mode
+  scale   = var.scale
+}
+
+output "url" {
+  description = "Where the limited site answers."
+  value       = module.stile.url
+}
+
+output "address" {
+  description = "What DNS has to point to."
+  value       = module.stile.address
+}
+
+output "store_url" {
+  description = "The store, for stile key and stile explain."
+  value       = module.stile.store_url
+}
+
+output "hit_log_bucket" {
+  description = "The hit log."
+  value       = module.stile.hit_log_bucket
+}

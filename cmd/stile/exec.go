@@ -67,6 +67,7 @@ type cli struct {
 	Bench   benchCmd   `cmd:"" help:"Measure what a counter store costs and how fast it is."`
 	Size    sizeCmd    `cmd:"" help:"Measure visitors in access logs and propose limits."`
 	Replay  replayCmd  `cmd:"" help:"Play a policy over access logs: who would have been limited."`
+	Report  reportCmd  `cmd:"" help:"Read the hit log: who is limited, and what abusers did about it."`
 }
 
 type helpFlag bool

@@ -1,6 +1,8 @@
 package stand
 
 import (
+	"crypto/sha1"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"io"
@@ -96,7 +98,7 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, target, http.StatusFound)
 		return
 	case r.URL.Path == "/socket" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		echo(w)
+		echo(w, r.Header.Get("Sec-Websocket-Key"))
 		return
 	case strings.HasPrefix(r.URL.Path, "/public/"):
 		w.Header().Set("Cache-Control", "public, max-age=60")
@@ -112,13 +114,15 @@ func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // echo takes the connection over: for the proxies in front, bytes after 101 are
 // no HTTP any more, whatever they are.
-func echo(w http.ResponseWriter) {
+func echo(w http.ResponseWriter, key string) {
 	c, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer c.Close()
-	_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	accept := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455 §4.2.2
+	_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " +
+		base64.StdEncoding.EncodeToString(accept[:]) + "\r\n\r\n")
 	if rw.Flush() == nil {
 		_, _ = io.Copy(c, rw)
 	}

@@ -46,6 +46,9 @@ func (k *HotKey) writes(instances int64) (rate decimal.Decimal, why string) {
 			return rate, fmt.Sprintf("coalesced: %d instances report up to %d at once, or after %s", instances, held, k.FlushEvery)
 		}
 	}
+	if k.own() && k.Limit == 0 {
+		return k.Peak, "its limit is not known: give --policy"
+	}
 	return k.Peak, "every navigation is a write"
 }
 
@@ -63,6 +66,9 @@ type Warning struct {
 // heat checks the hot keys against an offer, and the whole traffic where the
 // ceiling is the database's.
 func (o *offer) heat(b *bill, q *Quantity, t *Traffic, a *Assumptions) []Warning {
+	if !o.shared {
+		return nil
+	}
 	var out []Warning
 	most := b.limit(o.ceiling)
 	warn := func(w Warning, why string) {
@@ -73,7 +79,7 @@ func (o *offer) heat(b *bill, q *Quantity, t *Traffic, a *Assumptions) []Warning
 		}
 		switch {
 		case most == nil:
-			w.Text = fmt.Sprintf("%s: %s writes a second to one record (%s); no ceiling is published for this store", w.Scope, rate(w.Writes), why)
+			w.Text = fmt.Sprintf("%s: %s writes a second to one record (%s); no ceiling is published", w.Scope, rate(w.Writes), why)
 		case w.Breaks:
 			w.Text = fmt.Sprintf("%s: BREAKS: %s writes a second (%s), and the store takes %s", w.Scope, rate(w.Writes), why, w.Most)
 		default:

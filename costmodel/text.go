@@ -121,7 +121,7 @@ func (r *Report) cite(f *Figure) string {
 		for _, t := range f.Tiers {
 			parts = append(parts, "$"+t.Price.String())
 		}
-		price = strings.Join(parts, ", ") + " a " + f.Unit
+		price = strings.Join(parts, ", ") + " per " + f.Unit
 	}
 	text := fmt.Sprintf("%s (%s) %s; %s; dated %s; %s", f.ID, f.Region, price, f.Source, f.Date, f.Confidence)
 	if f.Override {

@@ -65,6 +65,7 @@ type cli struct {
 	Explain explainCmd `cmd:"" help:"Say why a request is (not) counted or limited."`
 	Policy  policyCmd  `cmd:"" help:"Check or show a policy file."`
 	Bench   benchCmd   `cmd:"" help:"Measure what a counter store costs and how fast it is."`
+	Cost    costCmd    `cmd:"" help:"Reckon what counting costs in each store, and recommend one."`
 	Size    sizeCmd    `cmd:"" help:"Measure visitors in access logs and propose limits."`
 	Replay  replayCmd  `cmd:"" help:"Play a policy over access logs: who would have been limited."`
 	Report  reportCmd  `cmd:"" help:"Read the hit log: who is limited, and what abusers did about it."`

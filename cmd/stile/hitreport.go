@@ -2,12 +2,13 @@ package main
 
 import (
 	"cmp"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/stilehq/stile/crawlers"
+	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/hitlog"
 )
 
@@ -86,10 +87,7 @@ type hitPeriod struct {
 	Clients map[string]int     `json:"clients"`
 }
 
-type verdict struct {
-	kind, why string
-	crawler   string
-}
+type verdict struct{ kind, why string }
 
 // maxHitClients bounds the table; a spray of addresses must not take the
 // machine's memory.
@@ -195,7 +193,7 @@ func (h *hitCollector) client(e *hitlog.Entry) *hitClient {
 
 // finish judges everybody and assembles the report. A zero since means that the
 // first real refusal is the boundary between before and after.
-func (h *hitCollector) finish(known *crawlers.Verifier, since, now time.Time) *hitReport {
+func (h *hitCollector) finish(known core.CrawlerVerifier, since time.Time) *hitReport {
 	r := &h.r
 	r.all = make([]*hitClient, 0, len(h.clients))
 	for _, c := range h.clients {
@@ -210,7 +208,7 @@ func (h *hitCollector) finish(known *crawlers.Verifier, since, now time.Time) *h
 	r.verdicts = make(map[*hitClient]verdict, len(r.all))
 	kinds := map[string]*hitKind{}
 	for _, c := range r.all {
-		v := judge(c, known, sent, now)
+		v := judge(c, known, sent)
 		r.verdicts[c] = v
 		k := kinds[v.kind]
 		if k == nil {
@@ -250,14 +248,15 @@ func (h *hitCollector) finish(known *crawlers.Verifier, since, now time.Time) *h
 	return r
 }
 
-func judge(c *hitClient, known *crawlers.Verifier, sent bool, now time.Time) verdict {
-	if m := known.Verify(c.addr, c.agent, now); c.addr.IsValid() && m.Verified {
-		return verdict{isVerified, "proven by its address", m.Name}
+func judge(c *hitClient, known core.CrawlerVerifier, sent bool) verdict {
+	q := core.Request{Method: http.MethodGet, Path: "/", Header: http.Header{"User-Agent": {c.agent}}, Peer: c.addr, Time: c.last}
+	if m := known.VerifyCrawler(&q, c.addr); c.addr.IsValid() && m.Verified {
+		return verdict{isVerified, "proven to be " + m.Name}
 	} else if m.Claimed {
-		return verdict{isClaimed, "claims to be " + m.Name + " and is not proven to be", m.Name}
+		return verdict{isClaimed, "claims to be " + m.Name + " and is not proven to be"}
 	}
 	kind, why := c.looksLike(sent)
-	return verdict{kind: kind, why: why}
+	return verdict{kind, why}
 }
 
 // limited fills the lists of limited clients.

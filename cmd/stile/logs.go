@@ -28,6 +28,7 @@ type logFlags struct {
 	TrustedProxy  []string `placeholder:"CIDR" help:"Your proxies: the client is the first address from the right of X-Forwarded-For outside of them."`
 	AddressHeader string   `placeholder:"NAME" help:"The client is in this request header, where the log has it, such as CF-Connecting-IP."`
 	Own           []string `placeholder:"CIDR" help:"Your own offices and probes, left out of every share; repeatable."`
+	DNS           bool     `name:"dns" help:"Prove crawlers by reverse DNS too: asks your resolver about addresses that claim to be one."`
 	Pseudonymise  bool     `help:"Replace client addresses by names, for a report that leaves the house."`
 
 	Log []string `arg:"" help:"Logs: files, patterns, - for standard input; plain, .gz or .zst."`
@@ -47,8 +48,9 @@ func (l *logFlags) inputs(t *terminal) ([]accesslog.Input, error) {
 	return accesslog.Files(t.stdin, l.Log...)
 }
 
-// options turns flags into what a measurement is told.
-func (l *logFlags) options(t *terminal) (sizing.Options, error) {
+// options turns flags into what a measurement is told. The proof is part of it, for
+// its notes.
+func (l *logFlags) options(ctx context.Context, t *terminal) (sizing.Options, *proof, error) {
 	o := sizing.Options{Log: accesslog.Options{Now: t.now(), Client: accesslog.ClientRule{Hops: l.XffHops, Header: l.AddressHeader}}}
 	var errs []error
 	var err error
@@ -74,12 +76,14 @@ func (l *logFlags) options(t *terminal) (sizing.Options, error) {
 	o.Log.Client.Trusted, errs = ranges("trusted-proxy", l.TrustedProxy, errs)
 	o.Monitoring, errs = ranges("own", l.Own, errs)
 	if len(errs) > 0 {
-		return o, misuse(errors.Join(errs...))
+		return o, nil, misuse(errors.Join(errs...))
 	}
-	// The built-in snapshot alone: the same log gives the same numbers with and
-	// without a network, and no visitor's address is asked of any resolver.
-	o.Crawlers, err = crawlers.New(crawlers.Config{Logger: slog.New(slog.DiscardHandler), Now: t.now})
-	return o, err
+	known, err := crawlerProof(ctx, crawlers.Config{Logger: slog.New(slog.DiscardHandler), Now: t.now}, l.DNS)
+	if err != nil {
+		return o, nil, err
+	}
+	o.Crawlers = known
+	return o, known, nil
 }
 
 // ranges reads CIDRs and bare addresses.

@@ -64,8 +64,8 @@ func (p *progress) show(at accesslog.Progress) {
 	if s := p.now().Sub(p.from).Seconds(); s >= 1 {
 		text += fmt.Sprintf(", %s/s", thousands(int64(float64(at.Lines)/s)))
 	}
-	p.bar.Describe(text)
 	_ = p.bar.Set64(at.Bytes) // a terminal that is gone is nobody's loss
+	p.bar.Describe(text)
 }
 
 // done clears the line.

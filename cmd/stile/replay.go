@@ -49,7 +49,7 @@ func (c *replayCmd) Run(ctx context.Context, t *terminal) error {
 	if c.Policy == "-" && c.Compare == "-" {
 		return misuse(errors.New("--policy and --compare cannot both be standard input"))
 	}
-	o, err := c.Logs.options(t)
+	o, known, err := c.Logs.options(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,7 @@ func (c *replayCmd) Run(ctx context.Context, t *terminal) error {
 			return err
 		}
 	}
+	first.Notes = append(first.Notes, known.notes()...)
 	if c.HTML != "" {
 		if err := c.page(ctx, t, inputs, o, p, first); err != nil {
 			return err
@@ -162,6 +163,10 @@ func (c *replayCmd) pseudonymise(t *terminal, r *replayResult, m *sizing.Report)
 func (c *replayCmd) write(t *terminal, r *replayResult) error {
 	if c.JSON {
 		return writeJSON(t.stdout, r)
+	}
+	if r.Pages == 0 {
+		_, err := fmt.Fprintf(t.stdout, "Nothing in %s is a page by this policy: nobody would be limited.\n", count(int(r.Lines), "line"))
+		return err
 	}
 	if r.Compare == nil {
 		return r.Replayed.WriteText(t.stdout)

@@ -20,6 +20,7 @@ import (
 
 type reportCmd struct {
 	Since        string `placeholder:"TIME" help:"When the limit came into force, as 2026-11-30T12:00:00Z or 2026-11-30; default: the first refusal."`
+	DNS          bool   `name:"dns" help:"Prove crawlers by reverse DNS too: asks your resolver about addresses that claim to be one."`
 	Pseudonymise bool   `help:"Replace client addresses by names, for a report that leaves the house."`
 	JSON         bool   `help:"Write the result as JSON."`
 
@@ -56,7 +57,7 @@ func (c *reportCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	known, err := crawlers.New(crawlers.Config{Logger: slog.New(slog.DiscardHandler), Now: t.now})
+	known, err := crawlerProof(ctx, crawlers.Config{Logger: slog.New(slog.DiscardHandler), Now: t.now}, c.DNS)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,8 @@ func (c *reportCmd) Run(ctx context.Context, t *terminal) error {
 	if h.r.Log.Entries == 0 && h.r.Log.Lines > 0 {
 		return fmt.Errorf("none of %d lines is of a hit log; access logs are for \"stile size\"", h.r.Log.Lines)
 	}
-	r := h.finish(known, since, t.now())
+	r := h.finish(known, since)
+	r.Notes = append(r.Notes, known.notes()...)
 	if key != nil {
 		r.pseudonymise(key)
 	}

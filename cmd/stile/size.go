@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/policy"
@@ -28,7 +31,7 @@ type sizeCmd struct {
 func (sizeCmd) Help() string {
 	return "Reads access logs of any common server or platform once, tells people, shared addresses, robots and abusers apart, " +
 		"and proposes limits above what people do and below what the abuser does, or says plainly that there are none. " +
-		"Crawlers are proven by the built-in snapshot, without network.\n\n" +
+		"Crawlers are proven by the built-in snapshot, and by reverse DNS with --dns.\n\n" +
 		"With --pseudonymise, STILE_PSEUDONYM_KEY (16 characters or more) gives an address the same name in every report; " +
 		"without it the names are this report's own. The file of --policy-out keeps real addresses.\n\n" +
 		"Exit status 1: --policy-out was asked for, and no limits can be proposed.\n\n" +
@@ -42,7 +45,7 @@ func (sizeCmd) Help() string {
 func (c *sizeCmd) Run(ctx context.Context, t *terminal) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	o, err := c.Logs.options(t)
+	o, known, err := c.Logs.options(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -66,6 +69,7 @@ func (c *sizeCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	r.Notes = append(r.Notes, known.notes()...)
 	if c.PolicyOut != "" && r.Proposal.Policy != "" {
 		if err := createFile(c.PolicyOut, func(w io.Writer) error { _, err := io.WriteString(w, r.Proposal.Policy); return err }); err != nil {
 			return err
@@ -92,15 +96,30 @@ func (c *sizeCmd) Run(ctx context.Context, t *terminal) error {
 			return err
 		}
 	}
-	if c.JSON {
+	switch {
+	case c.JSON:
 		err = writeJSON(t.stdout, r)
-	} else {
+	case r.Log.Records == 0:
+		_, err = io.WriteString(t.stdout, noRequests(r.Log.Lines, r.Log.Skipped))
+	default:
 		err = r.WriteText(t.stdout)
 	}
 	if err == nil && c.PolicyOut != "" && r.Proposal.Policy == "" {
 		return badNews(fmt.Errorf("%s was not written: no limits can be proposed (%s)", plain(c.PolicyOut), r.Proposal.Finding))
 	}
 	return err
+}
+
+// noRequests stands for the tables when there is nothing to put into them.
+func noRequests(lines int64, skipped map[string]int64) string {
+	if lines == 0 {
+		return "The log is empty.\n"
+	}
+	var why []string
+	for _, kind := range slices.Sorted(maps.Keys(skipped)) {
+		why = append(why, fmt.Sprintf("%s %d", kind, skipped[kind]))
+	}
+	return fmt.Sprintf("None of %d lines is a request of a visitor: %s. docs/sizing.md says what each means; --format names a layout of your own.\n", lines, strings.Join(why, ", "))
 }
 
 // countBy takes the policy's word for what a page is and who is one client.

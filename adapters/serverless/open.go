@@ -18,7 +18,6 @@ import (
 	"github.com/stilehq/stile/adapters/gate"
 	"github.com/stilehq/stile/answer"
 	"github.com/stilehq/stile/core"
-	"github.com/stilehq/stile/crawlers"
 	"github.com/stilehq/stile/hitlog"
 	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/stores/open"
@@ -57,7 +56,6 @@ type Site struct {
 	OriginProblem error // why there is no way to the origin that was named
 
 	ready    *wire.Ready
-	crawlers *crawlers.Verifier
 	reminded atomic.Int64 // Unix nanoseconds of the last reminder
 }
 
@@ -109,19 +107,12 @@ func (s *Site) open(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	if s.crawlers, err = verifier(f, c.Logger); err != nil {
-		return err
-	}
-	w := wire.Config{
-		Policy: f, Stores: stores, StoreURL: c.Getenv("STILE_STORE"), Getenv: c.Getenv,
-		HitLog: c.HitLog, Logger: c.Logger,
-	}
-	if s.crawlers != nil {
-		w.Crawlers = s.crawlers
-	}
 	start, cancel := context.WithTimeout(ctx, startBudget)
 	defer cancel()
-	ready, err := wire.New(start, w)
+	ready, err := wire.New(start, wire.Config{
+		Policy: f, Stores: stores, StoreURL: c.Getenv("STILE_STORE"), Getenv: c.Getenv,
+		HitLog: c.HitLog, Logger: c.Logger,
+	})
 	if err != nil {
 		return err
 	}
@@ -170,23 +161,6 @@ func read(path string, dirs []string) ([]byte, string, error) {
 	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, policy.MaxSize+1))
 	return data, path, err
-}
-
-// verifier proves the classes that the policy treats other than ordinarily;
-// nil when it treats none so.
-func verifier(f *policy.File, logger *slog.Logger) (*crawlers.Verifier, error) {
-	var classes []crawlers.Class
-	for class, t := range f.Exempt.Crawlers {
-		if t.Exempt || t.Multiply > 1 {
-			classes = append(classes, crawlers.Class(class))
-		}
-	}
-	if len(classes) == 0 {
-		return nil, nil
-	}
-	all := crawlers.Default()
-	needed := all.Need(classes...)
-	return crawlers.New(crawlers.Config{Catalogue: &needed, Logger: logger})
 }
 
 // Disable lets everything through from now on, because of err, a mistake that

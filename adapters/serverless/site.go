@@ -10,7 +10,7 @@ import (
 )
 
 // refreshBudget is how long an answer may be held up, once a minute at most,
-// by the refresh of crawler tables. A list or a name is had in less.
+// by the refresh of crawler tables and signing keys. A list or a name is had in less.
 const refreshBudget = 800 * time.Millisecond
 
 // Handler returns the gate over the site, with whatever of g the adapter knows:
@@ -46,12 +46,12 @@ func (s *Site) unavailable(w http.ResponseWriter, r *http.Request) {
 func nothing() {}
 
 // Beside starts the work that is due besides the request of ctx, the refresh of
-// crawler tables, and returns a function that waits for its end: call it before
+// crawler tables and signing keys, and returns a function that waits for its end: call it before
 // the request's handler returns, since nothing runs afterwards. Mostly nothing
 // is due, and then it costs a few atomic reads. A client that leaves does not
 // end the work.
 func (s *Site) Beside(ctx context.Context) (wait func()) {
-	if s.crawlers == nil || !s.crawlers.Due() {
+	if s.ready == nil || !s.ready.Due() {
 		return nothing
 	}
 	budget := refreshBudget
@@ -63,7 +63,7 @@ func (s *Site) Beside(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.crawlers.Refresh(context.WithoutCancel(ctx), budget) // it logs; the held tables serve on
+		_ = s.ready.Refresh(context.WithoutCancel(ctx), budget) // it logs; the held tables serve on
 	}()
 	return func() { <-done }
 }

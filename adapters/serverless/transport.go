@@ -72,6 +72,8 @@ type lateError struct{}
 
 var errLate error = lateError{}
 
-func (lateError) Error() string   { return "serverless: the origin did not answer within the request's time" }
+func (lateError) Error() string {
+	return "serverless: the origin did not answer within the request's time"
+}
 func (lateError) Timeout() bool   { return true }
 func (lateError) Temporary() bool { return true }

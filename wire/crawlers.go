@@ -47,7 +47,7 @@ func NewCrawlers(f *policy.File, c CrawlerConfig) (*crawlers.Verifier, error) {
 	if f.Crawlers.File != "" {
 		s, err := readRanges(f.Path(f.Crawlers.File))
 		if err != nil {
-			errs = append(errs, &policy.Error{Path: "crawlers.file", Problem: err.Error(), Remedy: "write it with: stile crawlers update --out FILE"})
+			errs = append(errs, &policy.Error{Path: "crawlers.file", Problem: err.Error(), Remedy: "write it with: stile crawlers update FILE"})
 		}
 		held = append(held, s)
 	}

@@ -11,13 +11,13 @@ import (
 
 // openStore opens the driver that the URL names and puts it behind its wrappers.
 // A store beside an error is usable.
-func openStore(ctx context.Context, cfg Config) (*wrap.Stacked, error) {
+func openStore(ctx context.Context, cfg Config) (stacked *wrap.Stacked, driver core.Store, err error) {
 	f := cfg.Policy
 	names, err := namer(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	driver, err := open.Store(ctx, cfg.StoreURL, cfg.Stores, open.Options{
+	driver, err = open.Store(ctx, cfg.StoreURL, cfg.Stores, open.Options{
 		Namer:          names,
 		MaxKeys:        f.Store.MaxKeys,
 		ConnectTimeout: f.Store.ConnectTimeout,
@@ -25,9 +25,9 @@ func openStore(ctx context.Context, cfg Config) (*wrap.Stacked, error) {
 		Getenv:         cfg.Getenv,
 	})
 	if driver == nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return wrapped(driver, cfg), err
+	return wrapped(driver, cfg), driver, err
 }
 
 // wrapped puts the wrappers on a driver. Memory is wrapped like any other store,

@@ -81,6 +81,7 @@ type Ready struct {
 
 	cfg      Config
 	store    *wrap.Stacked
+	driver   core.Store // without its wrappers
 	local    *memory.Store
 	features core.Features
 	reload   sync.Mutex
@@ -105,7 +106,7 @@ func New(ctx context.Context, cfg Config) (*Ready, error) {
 	}
 	r := &Ready{cfg: cfg}
 	var err error
-	r.store, err = openStore(ctx, cfg)
+	r.store, r.driver, err = openStore(ctx, cfg)
 	if r.store == nil {
 		return nil, err
 	}
@@ -133,6 +134,10 @@ func (r *Ready) Features() core.Features { return r.features }
 // Store returns the shared counters with their wrappers, for commands that look
 // at single keys and for metrics. Ready closes it.
 func (r *Ready) Store() *wrap.Stacked { return r.store }
+
+// Local tells how full this instance's own memory is: claims, and counting while
+// the store fails.
+func (r *Ready) Local() memory.Stats { return r.local.Stats() }
 
 // Decide implements the adapters' limiter; see core.Limiter.
 func (r *Ready) Decide(ctx context.Context, q *core.Request) core.Decision {

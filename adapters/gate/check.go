@@ -51,6 +51,11 @@ func (g *gate) serveCheck(w http.ResponseWriter, r *http.Request) {
 			a = g.Answer.Marked(&c.dec, c.ref)
 		}
 	}
+	if c.cookie != "" {
+		// The proxy passes it on; docs/identities.md says how each does. Whether a
+		// shared cache may keep the page, only it can know.
+		w.Header().Add("Set-Cookie", c.cookie)
+	}
 	a.Write(w, r.Method)
 }
 

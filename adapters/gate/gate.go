@@ -36,6 +36,7 @@ type Config struct {
 	Limiter Limiter
 	Answer  *answer.Writer
 	Log     *hitlog.Log  // nil = no hit log
+	Cookies Cookies      // nil = none are set
 	Metrics *Metrics     // nil = counted nowhere
 	Logger  *slog.Logger // what an operator must know; nil = slog.Default()
 
@@ -164,6 +165,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = body
 		defer body.leave()
 	}
+	if _, asked := r.Header[DoctorHeader]; asked && g.diagnose(w, r) {
+		return
+	}
 	path := r.URL.Path
 	switch {
 	case g.HealthPath != "" && path == g.HealthPath:
@@ -188,6 +192,7 @@ type call struct {
 	body   *patientBody // nil = none, or without a deadline
 	logged bool
 	settle chan struct{} // closed when the store's leftover work is done; nil = none was begun
+	cookie string        // to be set with the answer; "" = none
 	late   bool          // charged again after the answer: settle once more
 }
 
@@ -201,6 +206,9 @@ func (g *gate) decide(c *call, r *http.Request) {
 		c.req.Platform = g.Platform(r)
 	}
 	c.dec = g.Limiter.Decide(context.WithoutCancel(r.Context()), &c.req)
+	if g.Cookies != nil {
+		c.cookie = g.Cookies.Offer(&c.req, &c.dec)
+	}
 	if c.dec.Class == core.Ignored {
 		return
 	}

@@ -66,6 +66,7 @@ func (g *gate) serveProxy(w http.ResponseWriter, r *http.Request) {
 	if a, ok := g.blocked(c, r); ok {
 		g.settleNow(r.Context())
 		g.record(r.Context(), c, a.Status)
+		c.setCookie(a.Status, w.Header())
 		a.Write(w, r.Method)
 		return
 	}
@@ -139,6 +140,7 @@ func (g *gate) answered(res *http.Response) error {
 	}
 	g.record(ctx, c, res.StatusCode)
 	if res.StatusCode != http.StatusSwitchingProtocols {
+		c.setCookie(res.StatusCode, res.Header)
 		g.Answer.Annotate(res.StatusCode, res.Header, &c.dec)
 	}
 	return nil

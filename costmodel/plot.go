@@ -10,7 +10,7 @@ import (
 const (
 	plotWide, plotHigh = 920.0, 520.0
 	plotLeft, plotTop  = 70.0, 16.0
-	plotRight, plotLow = 250.0, 46.0         // right: the legend
+	plotRight, plotLow = 275.0, 46.0         // right: the legend
 	plotStep           = 1.12201845430196356 // a twentieth of a decade
 	cheapest, dearest  = 0.01, 100_000.0     // dollars a month
 )

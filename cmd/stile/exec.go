@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/stilehq/stile/crawlers"
 )
 
 // Exit statuses; scripts rely on them.
@@ -26,6 +29,10 @@ type terminal struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
+
+	// For fetches and look-ups of commands that make any; nil = the machine's own.
+	transport http.RoundTripper
+	resolver  crawlers.Resolver
 }
 
 func (t *terminal) getenv(name string) string {
@@ -61,14 +68,17 @@ type cli struct {
 	Help    helpFlag    `short:"h" help:"Show this help."`
 	Version versionFlag `help:"Show the version."`
 
-	Serve   serveCmd   `cmd:"" help:"Run in front of a site, or of the built-in demo site."`
-	Explain explainCmd `cmd:"" help:"Say why a request is (not) counted or limited."`
-	Policy  policyCmd  `cmd:"" help:"Check or show a policy file."`
-	Bench   benchCmd   `cmd:"" help:"Measure what a counter store costs and how fast it is."`
-	Cost    costCmd    `cmd:"" help:"Reckon what counting costs in each store, and recommend one."`
-	Size    sizeCmd    `cmd:"" help:"Measure visitors in access logs and propose limits."`
-	Replay  replayCmd  `cmd:"" help:"Play a policy over access logs: who would have been limited."`
-	Report  reportCmd  `cmd:"" help:"Read the hit log: who is limited, and what abusers did about it."`
+	Serve    serveCmd    `cmd:"" help:"Run in front of a site, or of the built-in demo site."`
+	Explain  explainCmd  `cmd:"" help:"Say why a request is (not) counted or limited."`
+	Policy   policyCmd   `cmd:"" help:"Check or show a policy file."`
+	Bench    benchCmd    `cmd:"" help:"Measure what a counter store costs and how fast it is."`
+	Cost     costCmd     `cmd:"" help:"Reckon what counting costs in each store, and recommend one."`
+	Size     sizeCmd     `cmd:"" help:"Measure visitors in access logs and propose limits."`
+	Replay   replayCmd   `cmd:"" help:"Play a policy over access logs: who would have been limited."`
+	Report   reportCmd   `cmd:"" help:"Read the hit log: who is limited, and what abusers did about it."`
+	Crawlers crawlersCmd `cmd:"" help:"Fetch, list or check the published ranges of crawlers."`
+	Key      keyCmd      `cmd:"" help:"Show what is counted of a key, lift its refusal, or suspend it."`
+	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: the client's address, the store, the tables, the mode."`
 }
 
 type helpFlag bool

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stilehq/stile/answer"
 	"github.com/stilehq/stile/core"
-	"github.com/stilehq/stile/crawlers"
 	"github.com/stilehq/stile/stores/all"
 	"github.com/stilehq/stile/wire"
 )
@@ -34,7 +33,7 @@ type explainCmd struct {
 // Help is shown by --help.
 func (explainCmd) Help() string {
 	return "Nothing is charged: the store is read once for each row. Without headers the request is one that a simple bot sends. " +
-		"Crawlers are verified by the built-in snapshot, without network. " +
+		"Crawlers are verified by the built-in ranges and those of crawlers.file, without network. " +
 		"Exit status 1: a verified crawler would be limited.\n\n" +
 		"Examples:\n" +
 		"  stile explain --client 203.0.113.9 GET https://example.org/articles/1\n" +
@@ -59,8 +58,9 @@ func (c *explainCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	quiet := slog.New(slog.DiscardHandler)
-	known, err := crawlers.New(crawlers.Config{Logger: quiet, Now: t.now})
+	// Of every class, also of those that the policy treats ordinarily and an
+	// instance therefore does not prove: limiting one is news to be told.
+	known, err := t.verifier(f.Path(f.Crawlers.File), false)
 	if err != nil {
 		return err
 	}

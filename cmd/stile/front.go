@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stilehq/stile/adapters/gate"
+	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/wire"
 )
@@ -27,18 +28,36 @@ type front struct {
 func newFront(ready *wire.Ready, origin *url.URL, logger *slog.Logger) (*front, error) {
 	f := &front{ready: ready, origin: origin, transport: gate.NewTransport(), metrics: gate.NewMetrics(), logger: logger}
 	storeMetrics(f.metrics, ready.Store())
+	partsMetrics(f.metrics, ready)
 	return f, f.build()
 }
+
+// diagnosed is the limiter of one policy, which also answers `stile doctor`.
+type diagnosed struct {
+	*core.Limiter
+	ready *wire.Ready
+}
+
+// Diagnose implements gate.Diagnoser.
+func (d diagnosed) Diagnose(ctx context.Context, r *core.Request) (any, bool) {
+	return d.ready.Diagnose(ctx, r)
+}
+
+var _ gate.Diagnoser = diagnosed{}
 
 // build makes the proxy of the parts that hold now.
 func (f *front) build() error {
 	p := f.ready.Parts()
 	source := p.Limiter.Policy().Client
-	h, err := gate.New(gate.Config{
-		Limiter: p.Limiter, Answer: p.Answer, Log: p.Log, Metrics: f.metrics, Logger: f.logger,
+	c := gate.Config{
+		Limiter: diagnosed{p.Limiter, f.ready}, Answer: p.Answer, Log: p.Log, Metrics: f.metrics, Logger: f.logger,
 		Origin: f.origin, Transport: f.transport,
 		Peers: source.Peers, PeerSecretHeader: source.PeerSecretHeader, PeerSecrets: source.PeerSecrets,
-	})
+	}
+	if p.Cookies != nil {
+		c.Cookies = p.Cookies
+	}
+	h, err := gate.New(c)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func TestPolicyShowKeepsDatesAndHidesSecrets(t *testing.T) {
 func TestPolicyFixtures(t *testing.T) {
 	t.Parallel()
 	secrets := map[string]string{}
-	for _, name := range []string{"COOKIE_SECRETS", "EDGE_SECRET", "HMAC_SECRET"} {
+	for _, name := range []string{"COOKIE_SECRETS", "EDGE_SECRET", "HMAC_SECRET", "DATED_SECRETS"} {
 		secrets[name] = strings.Repeat("0123456789abcdef", 4)
 	}
 	for _, c := range []struct {

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stilehq/stile/crawlers"
 	"github.com/stilehq/stile/hitlog"
 	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/stores/all"
@@ -144,17 +143,15 @@ func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger
 	if err != nil {
 		return nil, err
 	}
-	known, err := crawlers.New(crawlers.Config{Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	if c.Origin != "" {
-		go known.Run(ctx) // the demo fetches nothing; its crawlers are the built-in snapshot's
-	}
-	return wire.New(ctx, wire.Config{
+	ready, err := wire.New(ctx, wire.Config{
 		Policy: f, Stores: registry, StoreURL: c.Store, Getenv: t.getenv,
-		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Crawlers: known, Logger: logger,
+		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Logger: logger,
+		Proving: wire.CrawlerConfig{Transport: t.transport, Resolver: t.resolver},
 	})
+	if err == nil && c.Origin != "" {
+		go ready.Run(ctx) // the demo fetches nothing; its crawlers are the built-in snapshot's
+	}
+	return ready, err
 }
 
 // reload takes the policy file as it is now, or says why not and goes on as

@@ -19,7 +19,7 @@ locals {
       STILE_CLIENT_FROM = "platform"
       STILE_INGRESS     = "load-balancer"
       } : {
-      STILE_MODE                = var.mode == "off" ? "observe" : var.mode
+      STILE_MODE                = var.mode
       STILE_POLICY              = "/etc/stile/stile.yaml"
       STILE_LISTEN              = "0.0.0.0:8080"
       STILE_CLIENT_FROM         = "xff"

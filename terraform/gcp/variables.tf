@@ -89,7 +89,7 @@ variable "domain" {
 # What Stile does
 
 variable "mode" {
-  description = "`observe` (counts and logs, refuses nobody; the first apply), `enforce`, or `off`, the way back: a function passes everything uncounted; a container observes."
+  description = "`observe` (counts and logs, refuses nobody; the first apply), `enforce`, or `off`, the way back: everything passes, uncounted."
   type        = string
   default     = "observe"
   validation {

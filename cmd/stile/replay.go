@@ -126,6 +126,18 @@ func (c *replayCmd) play(ctx context.Context, t *terminal, inputs []accesslog.In
 			r.Notes = append(r.Notes, fmt.Sprintf("%s counts by %s, which no log tells: it was not replayed, and the visitors whom it would count are counted by their addresses.", b.Name, b.Key))
 		}
 	}
+	for _, class := range r.Classes {
+		if class.Refused == 0 {
+			continue
+		}
+		switch class.Name {
+		case "monitoring":
+			r.Notes = append(r.Notes, fmt.Sprintf("Monitoring would lose %d of %d pages and report outages that are none: put its addresses into exempt.networks.", class.Refused, class.Pages))
+		case "shared":
+			r.Notes = append(r.Notes, fmt.Sprintf("%s, many people each, would lose %d of %d pages: exempt them, or count their people by a signed cookie.",
+				count2(class.Limited, "shared address", "shared addresses"), class.Refused, class.Pages))
+		}
+	}
 	return &replayResult{Policy: path, BadNews: r.BadNews(), Replayed: r}, nil
 }
 

@@ -55,6 +55,7 @@ type Site struct {
 	Problem       error // why nothing is limited; nil = all is well
 	OriginProblem error // why there is no way to the origin that was named
 
+	started  time.Time
 	ready    *wire.Ready
 	reminded atomic.Int64 // Unix nanoseconds of the last reminder
 }
@@ -65,7 +66,7 @@ func Open(ctx context.Context, c Config) *Site {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
-	s := &Site{Logger: c.Logger}
+	s := &Site{Logger: c.Logger, started: time.Now()}
 	s.Origin, s.OriginProblem = origin(c.Getenv("STILE_ORIGIN"))
 	if s.OriginProblem != nil {
 		c.Logger.Error("stile: no origin: every page is answered with 503", "error", s.OriginProblem)

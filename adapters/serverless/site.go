@@ -43,6 +43,10 @@ func (s *Site) unavailable(w http.ResponseWriter, r *http.Request) {
 	s.Answer.Unavailable(answer.Request{Accept: r.Header["Accept"], Ref: answer.NewRef(), Now: time.Now()}).Write(w, r.Method)
 }
 
+// youth is how long an instance does no such work after its start. Much of what
+// it holds is due then, and the visitor that it was started for waits already.
+const youth = 10 * time.Second
+
 func nothing() {}
 
 // Beside starts the work that is due besides the request of ctx, the refresh of
@@ -51,7 +55,7 @@ func nothing() {}
 // is due, and then it costs a few atomic reads. A client that leaves does not
 // end the work.
 func (s *Site) Beside(ctx context.Context) (wait func()) {
-	if s.ready == nil || !s.ready.Due() {
+	if s.ready == nil || !s.ready.Due() || time.Since(s.started) < youth {
 		return nothing
 	}
 	budget := refreshBudget

@@ -96,6 +96,9 @@ func New(product, plan string, f *policy.File, now time.Time) (*Rule, error) {
 	if len(q.rings) == 0 {
 		return nil, fmt.Errorf("edge: %s counts by address, and the policy has no bucket with key address that it could hold", product)
 	}
+	if can.headers {
+		r.Limits = append(r.Limits, "Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most libraries) passes here, and counts in the policy.")
+	}
 	for _, ring := range q.rings {
 		r.Limits = append(r.Limits, ring.says())
 	}

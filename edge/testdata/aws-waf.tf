@@ -5,6 +5,8 @@
 #   - The longest window is ten minutes. No visitor's day.
 #   - Every request that the ACL sees is paid for, assets included, not pages alone.
 #   - Retry-After is the whole window: the rule does not know when the client may go on.
+#   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
+#     libraries) passes here, and counts in the policy.
 #   - hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day
 #     here, 1440 there.
 #   - Attach it: aws_wafv2_web_acl_association, or web_acl_id of the CloudFront distribution.

@@ -8,6 +8,8 @@
 #     that accept text/html count like clicks.
 #   - The key is the connection's address (IP). XFF_IP would let a client choose its key, and count
 #     all as one without the field.
+#   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
+#     libraries) passes here, and counts in the policy.
 #   - burst: 80 in 10m here, 60 in 10m in the policy; who stays just below gets 11520 pages a day
 #     here, 8640 there.
 #   - search: 30 in 1h here, 30 in 1h in the policy.

@@ -4,6 +4,8 @@
 #   - Counting is per data centre, and by Cloudflare's own word not made for a precise number.
 #   - No visitor's day: a client is forgotten after the window.
 #   - It counts requests for pages, also those that the cache answers.
+#   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
+#     libraries) passes here, and counts in the policy.
 #   - burst: 80 in 10m here, 60 in 10m in the policy; who stays just below gets 11520 pages a day
 #     here, 8640 there.
 #   - search: 30 in 1h here, 30 in 1h in the policy.

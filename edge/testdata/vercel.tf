@@ -6,6 +6,8 @@
 #   - Every request that the rule lets through is paid for.
 #   - The firewall stands before Vercel's cache, so it also counts pages that the cache answers.
 #   - The longest window is ten minutes on this plan.
+#   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
+#     libraries) passes here, and counts in the policy.
 #   - hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day
 #     here, 1440 there.
 #   - A project has one firewall configuration: if there is one already, put the rules into it.

@@ -67,6 +67,13 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed once the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// ExitCode is the exit status of a process that has ended, -1 if a signal ended
+// it.
+func (p *Process) ExitCode() int {
+	<-p.done
+	return p.cmd.ProcessState.ExitCode()
+}
+
 // Output is what the process said so far.
 func (p *Process) Output() string { return string(p.out.bytes()) }
 

@@ -1,0 +1,128 @@
+package browser_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stilehq/stile/e2e/stand"
+)
+
+const nextDir = "testdata/next"
+
+// nextSite builds the Next.js site where its sources are newer than the build,
+// starts it as in production and returns its URL.
+func nextSite(t *testing.T) string {
+	t.Helper()
+	nodeBin, _ := node(t)
+	install(t, nextDir)
+	next, err := filepath.Abs(filepath.Join(nextDir, "node_modules/next/dist/bin/next"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "NEXT_TELEMETRY_DISABLED=1", "NODE_ENV=production")
+	if stale(t) {
+		began := time.Now()
+		cmd := exec.Command(nodeBin, next, "build")
+		cmd.Dir, cmd.Env = nextDir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("next build: %v\n%s", err, out)
+		}
+		t.Logf("next build: %v", time.Since(began).Round(time.Second))
+	}
+	addr := stand.FreeAddr(t)
+	_, port, _ := strings.Cut(addr, ":")
+	cmd := exec.Command(nodeBin, next, "start", "-H", "127.0.0.1", "-p", port)
+	cmd.Dir, cmd.Env = nextDir, env
+	stand.Run(t, cmd).WaitListen(addr, 30*time.Second)
+	return "http://" + addr
+}
+
+// stale reports whether the build is missing or older than any source.
+func stale(t *testing.T) bool {
+	t.Helper()
+	built, err := os.Stat(filepath.Join(nextDir, ".next/BUILD_ID"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := false
+	err = filepath.WalkDir(nextDir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".next") {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err == nil && !d.IsDir() && info.ModTime().After(built.ModTime()) {
+			old = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return old
+}
+
+// TestNext: a production build of Next.js. Thirty links prefetch and the counter
+// does not move; ten hard navigations are ten.
+func TestNext(t *testing.T) {
+	steps := play(t, "next.mjs", stand.Start(t, wide, stand.Options{Origin: nextSite(t)}), nil)
+	for name, want := range map[string]int{
+		"listing": 1, "scroll past thirty links": 0, "ten soft clicks": 0, "five soft clicks without prefetch": 0, "ten hard clicks": 10,
+	} {
+		s, ok := steps[name]
+		if !ok {
+			t.Errorf("%s was not played", name)
+			continue
+		}
+		if s.hits() != want || s.refused() != 0 || want > 0 && !slices.Equal(s.dests(), []string{"document"}) {
+			t.Errorf("%s: %d counted, want %d; dest %q, %d refused", name, s.hits(), want, s.dests(), s.refused())
+		}
+		t.Logf("%-34s %2d counted, %2d documents, %3d RSC prefetches, %2d RSC navigations, %3d requests", name, s.hits(), s.Documents, s.Prefetches, s.RSC, s.Requests)
+	}
+	if ahead := steps["listing"].Prefetches + steps["scroll past thirty links"].Prefetches; ahead < 30 {
+		t.Errorf("only %d prefetches: this shows nothing", ahead)
+	}
+	if s := steps["five soft clicks without prefetch"]; s.RSC < 5 || s.Documents != 0 {
+		t.Errorf("five soft clicks sent %d RSC requests and %d documents", s.RSC, s.Documents)
+	}
+}
+
+// narrow has room for two pages and two claims.
+const narrow = `
+version: 1
+site: browsers
+contact: mailto:ops@example.org
+count: {claims: enforce, claims_factor: 1}
+buckets: [{name: day, key: address, algorithm: fixed-window, limit: 2, window: 24h}]
+`
+
+// TestLimitedSoftNavigation: the router's fetch is refused, so that the browser
+// asks for the page itself, once: while it has room the person reads on, and then
+// sees why not. There is no loop.
+func TestLimitedSoftNavigation(t *testing.T) {
+	steps := play(t, "softlimited.mjs", stand.Start(t, narrow, stand.Options{Origin: nextSite(t)}), nil)
+	if s := steps["listing"]; s.hits() != 1 {
+		t.Errorf("the listing: %d counted", s.hits())
+	}
+	s := steps["first soft click"]
+	if s.RSC < 1 || s.Documents != 1 || s.hits() != 1 {
+		t.Errorf("a refused fetch became %d documents, %d counted (%d RSC)", s.Documents, s.hits(), s.RSC)
+	}
+	s = steps["second soft click"]
+	if s.Documents != 1 || s.hits() != 0 || !strings.HasPrefix(s.Title, "Too many pages") || s.Requests > 6 {
+		t.Errorf("at the limit: %d documents, %d counted, %d requests, title %q", s.Documents, s.hits(), s.Requests, s.Title)
+	}
+	t.Logf("refused soft click: %d RSC, %d document, %d requests in all", s.RSC, s.Documents, s.Requests)
+}

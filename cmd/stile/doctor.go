@@ -3,20 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/stilehq/stile/adapters/gate"
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/wire"
 )
@@ -61,12 +57,6 @@ func (r *doctorResult) say(name, result, format string, args ...any) {
 	r.Checks = append(r.Checks, check{name, result, fmt.Sprintf(format, args...)})
 }
 
-// lies are the fields in which a stranger could claim an address.
-var lies = []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip", "X-Original-Forwarded-For"}
-
-// lie is an address of documentation (RFC 5737): nobody has it.
-const lie = "192.0.2.123"
-
 // Run examines one deployment.
 func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 	u, expect, err := c.parse()
@@ -82,7 +72,10 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 		r.say("instance", "bad", "%s", first.silence(c.DoctorSecret != ""))
 	default:
 		r.Diagnosis = first.diagnosis
-		r.say("instance", "ok", "site %s, scale %g, its clock is %s", first.diagnosis.Site, first.diagnosis.Scale, skew(t.now(), first.diagnosis.Time))
+		r.say("instance", "ok", "site %s, scale %g", first.diagnosis.Site, first.diagnosis.Scale)
+		if off := first.diagnosis.Time.Sub(t.now()).Abs(); off > 5*time.Second {
+			r.say("clock", "note", "the instance's clock and this machine's are %s apart: windows begin by the instance's", off.Round(time.Second))
+		}
 		c.mode(r)
 		c.client(ctx, t, u, r, expect, local)
 		c.store(r)
@@ -136,64 +129,6 @@ func (c *doctorCmd) parse() (*url.URL, netip.Addr, error) {
 func onThisMachine(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.IsLoopback()
-}
-
-// A reply is what the deployment answered.
-type reply struct {
-	status    int
-	location  string
-	diagnosis *wire.Diagnosis
-}
-
-// silence words why there is no diagnosis.
-func (r *reply) silence(asked bool) string {
-	switch {
-	case !asked:
-		return "not asked: set STILE_DOCTOR_SECRET to one of the policy's doctor.secrets"
-	case r.location != "":
-		return fmt.Sprintf("answered %d with a redirect to %s: name that address", r.status, plain(r.location))
-	}
-	return fmt.Sprintf("answered %d like any page: Stile is not in front of this address, or it does not know this secret (doctor.secrets)", r.status)
-}
-
-// ask sends one request and reads a diagnosis, if that is the answer.
-func (c *doctorCmd) ask(ctx context.Context, t *terminal, u *url.URL, header http.Header) (*reply, netip.Addr, error) {
-	var local netip.Addr
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if a, ok := info.Conn.LocalAddr().(*net.TCPAddr); ok {
-			local = a.AddrPort().Addr().Unmap()
-		}
-	}})
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, local, err
-	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	req.Header.Set("User-Agent", "stile-doctor")
-	req.Header.Set("Cache-Control", "no-cache")
-	if c.DoctorSecret != "" {
-		req.Header.Set(gate.DoctorHeader, c.DoctorSecret)
-	}
-	client := &http.Client{Transport: t.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, local, err
-	}
-	defer res.Body.Close()
-	out := &reply{status: res.StatusCode, location: res.Header.Get("Location")}
-	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil {
-		return nil, local, err
-	}
-	var d wire.Diagnosis
-	if json.Unmarshal(body, &d) == nil && d.Stile == "diagnosis" {
-		out.diagnosis = &d
-	}
-	return out, local, nil
 }
 
 func (c *doctorCmd) mode(r *doctorResult) {
@@ -328,16 +263,6 @@ func (c *doctorCmd) examine(ctx context.Context, t *terminal, r *doctorResult) e
 		}
 	}
 	return nil
-}
-
-// skew words how far the instance's clock is from this one's.
-func skew(here, there time.Time) string {
-	switch d := there.Sub(here).Abs(); {
-	case d > 5*time.Second:
-		return fmt.Sprintf("%s off this machine's", d.Round(time.Second))
-	default:
-		return "right"
-	}
 }
 
 // print writes the result for people.

@@ -349,6 +349,10 @@ func TestAdmin(t *testing.T) {
 		`stile_decisions_total{class="counted",outcome="admit",reason="within-limit"} 2`,
 		"stile_store_writes_total 2",
 		"stile_store_breaker_open 0",
+		"stile_refunds_lost_total 0",
+		"stile_local_evicted_busy_total 0",
+		"stile_crawlers_empty_lists 0",
+		"stile_mode 2",
 	} {
 		if !strings.Contains(string(text), want+"\n") {
 			t.Errorf("after two pages the metrics lack %q:\n%s", want, text)

@@ -351,7 +351,7 @@ func TestAdmin(t *testing.T) {
 		"stile_store_breaker_open 0",
 		"stile_refunds_lost_total 0",
 		"stile_local_evicted_busy_total 0",
-		"stile_crawlers_empty_lists 0",
+		"stile_crawlers_dropped_total 0",
 		"stile_mode 2",
 	} {
 		if !strings.Contains(string(text), want+"\n") {

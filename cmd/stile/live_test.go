@@ -26,7 +26,7 @@ type liveTally struct{ asked, refused int64 }
 
 // liveRun sends the same visits to a running stile and returns what each client
 // got: pages, more of them than allowed, with assets, prefetches and an IPv6
-// neighbour in between.
+// neighbour in between, and a flood.
 func liveRun(t *testing.T, url string) map[string]*liveTally {
 	t.Helper()
 	got := map[string]*liveTally{}
@@ -73,6 +73,9 @@ func liveRun(t *testing.T, url string) map[string]*liveTally {
 		}
 		send([]string{"2001:db8:1:2::1", "2001:db8:1:2::2"}[i%2], "2001:db8:1:2::/64", fmt.Sprintf("c/%d", i))
 	}
+	for i := range 60 { // so many in one minute that the hit log samples its refusals
+		send("203.0.113.4", "203.0.113.4", fmt.Sprintf("d/%d", i))
+	}
 	return got
 }
 
@@ -111,7 +114,7 @@ func TestHitLogFedBack(t *testing.T) {
 		for _, c := range want {
 			asked, refused = asked+c.asked, refused+c.refused
 		}
-		if played.Pages != asked || played.Refused != refused || refused != 16 {
+		if played.Pages != asked || played.Refused != refused || refused != 66 {
 			t.Errorf("%s: live %d pages, %d refused; replayed %d and %d", mode, asked, refused, played.Pages, played.Refused)
 		}
 		for _, c := range played.Limited {
@@ -125,7 +128,7 @@ func TestHitLogFedBack(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.stdout), &told); err != nil {
 			t.Fatalf("%v %s", err, r.stderr)
 		}
-		if told.Asked != asked || told.Refused+told.WouldRefuse != refused || (mode == "observe") != (told.WouldRefuse > 0) || told.Limited != 2 {
+		if told.Asked != asked || told.Refused+told.WouldRefuse != refused || (mode == "observe") != (told.WouldRefuse > 0) || told.Limited != 3 {
 			t.Errorf("%s: report tells %d asked, %d refused, %d observed, %d clients", mode, told.Asked, told.Refused, told.WouldRefuse, told.Limited)
 		}
 		if mode == "observe" {

@@ -5,6 +5,7 @@ package architecture
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"path"
 	"strings"
@@ -52,36 +53,26 @@ func room(importPath string) (string, bool) {
 
 func under(r, dir string) bool { return r == dir || strings.HasPrefix(r, dir+"/") }
 
-// sdks belong to one store's package each.
+// sdks belong to one room each: a program that does not have the room must not pay
+// for the library.
 var sdks = map[string]string{
-	"github.com/redis/go-redis":         "stores/redis",
-	"cloud.google.com/go/firestore":     "stores/firestore",
-	"github.com/aws/aws-sdk-go-v2":      "stores/dynamodb",
-	"github.com/aws/aws-lambda-go":      "adapters/lambda",
-	"github.com/GoogleCloudPlatform":    "adapters/gcp",
-	"github.com/alecthomas/kong":        "cmd",
-	"go.yaml.in/yaml":                   "", // configuration and data files: several rooms
-	"github.com/oschwald/maxminddb":     "identity",
-	"github.com/gaissmai/bart":          "",
-	"github.com/sony/gobreaker":         "stores/wrap",
-	"github.com/golang-jwt":             "identity",
-	"github.com/shopspring/decimal":     "costmodel",
-	"github.com/schollz/progressbar":    "cmd",
-	"github.com/klauspost/compress":     "sizing",
-	"github.com/dunglas/httpsfv":        "crawlers",
-	"google.golang.org/grpc":            "stores/firestore",
-	"google.golang.org/api":             "stores/firestore",
-	"google.golang.org/genproto":        "stores/firestore",
-	"google.golang.org/protobuf":        "stores/firestore",
-	"github.com/googleapis/gax-go":      "stores/firestore",
-	"github.com/aws/smithy-go":          "stores/dynamodb",
-	"github.com/prometheus":             "adapters/gate",
-	"github.com/MicahParks":             "identity",
-	"github.com/go-jose":                "identity",
-	"gonum.org/v1/plot":                 "",
-	"github.com/bmatcuk/doublestar":     "",
-	"golang.org/x":                      "",
-	"github.com/cloudflare/circl/never": "nowhere",
+	"github.com/redis/go-redis":      "stores/redis",
+	"cloud.google.com/go/firestore":  "stores/firestore",
+	"github.com/aws/aws-sdk-go-v2":   "stores/dynamodb",
+	"github.com/aws/aws-lambda-go":   "adapters/lambda",
+	"github.com/GoogleCloudPlatform": "adapters/gcp",
+	"github.com/alecthomas/kong":     "cmd",
+	"github.com/oschwald/maxminddb":  "identity",
+	"github.com/sony/gobreaker":      "stores/wrap",
+	"github.com/golang-jwt":          "identity",
+	"github.com/schollz/progressbar": "cmd",
+	"github.com/dunglas/httpsfv":     "crawlers",
+	"google.golang.org/grpc":         "stores/firestore",
+	"google.golang.org/api":          "stores/firestore",
+	"google.golang.org/genproto":     "stores/firestore",
+	"google.golang.org/protobuf":     "stores/firestore",
+	"github.com/googleapis/gax-go":   "stores/firestore",
+	"github.com/aws/smithy-go":       "stores/dynamodb",
 }
 
 // TestImportsPointOneWay: cmd and adapters -> wire -> policy, crawlers,
@@ -155,7 +146,7 @@ func TestImportsPointOneWay(t *testing.T) {
 				}
 			}
 			for sdk, owner := range sdks {
-				if owner != "" && under(imp, sdk) && !under(r, owner) && !under(r, "e2e") && !strings.HasSuffix(r, "test") && !under(r, "internal") && r != "." {
+				if under(imp, sdk) && !under(r, owner) && !under(r, "e2e") && !strings.HasSuffix(r, "test") && !under(r, "internal") && r != "." {
 					t.Errorf("%s imports %s, which belongs to %s", r, imp, owner)
 				}
 			}
@@ -190,4 +181,35 @@ func links(t *testing.T, program string) map[string]bool {
 		}
 	}
 	return out
+}
+
+// TestDependenciesHaveReasons: every direct dependency stands in
+// docs/dependencies.md, and nothing else does.
+func TestDependenciesHaveReasons(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("../../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := map[string]bool{}
+	for line := range strings.Lines(string(mod)) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && strings.Contains(f[0], ".") && strings.HasPrefix(f[1], "v") && !strings.Contains(line, "// indirect") {
+			direct[f[0]] = true
+		}
+	}
+	if len(direct) < 10 {
+		t.Fatalf("only %d direct dependencies were read", len(direct))
+	}
+	table := string(doc)
+	for m := range direct {
+		if strings.Contains(table, "`"+m+"`") || strings.HasPrefix(m, "github.com/aws/aws-sdk-go-v2/") && strings.Contains(table, "`"+strings.TrimPrefix(m, "github.com/aws/aws-sdk-go-v2/")+"`") {
+			continue
+		}
+		t.Errorf("%s is used without a reason in docs/dependencies.md", m)
+	}
 }

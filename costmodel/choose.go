@@ -172,7 +172,7 @@ func (in *Input) winnerAt(list []offer, n int64) int {
 	best, least := -1, Unknown
 	for i := range list {
 		s := in.storeCost(&list[i], &t)
-		if len(s.Impossible) == 0 && s.Month.Less(least) {
+		if len(s.Impossible) == 0 && !(list[i].wholeDatabase && s.Breaks()) && s.Month.Less(least) {
 			best, least = i, s.Month
 		}
 	}

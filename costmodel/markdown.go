@@ -14,6 +14,7 @@ var Volumes = []int64{100_000, 1_000_000, 10_000_000, 100_000_000}
 // only, not on the day.
 func Markdown(out io.Writer, in Input) error {
 	w := &errWriter{w: out}
+	in.withoutWinners = true
 	var reports []*Report
 	w.printf("| store |")
 	for _, n := range Volumes {
@@ -54,7 +55,7 @@ func Markdown(out io.Writer, in Input) error {
 	}
 	w.printf("\n\n")
 	for _, provider := range []string{AWS, GCP, Own} {
-		in.On, in.Traffic.Navigations = provider, Volumes[0]
+		in.On, in.Traffic.Navigations, in.withoutWinners = provider, Volumes[0], false
 		r, err := Estimate(in)
 		if err != nil {
 			return err

@@ -23,6 +23,8 @@ type Input struct {
 	PageCost     Money           // of a page that the origin makes; Unknown is usual
 	CrawlerPages decimal.Decimal // a month's pages that the limits would refuse; negative = unknown
 	Now          time.Time       // for the age of figures
+
+	withoutWinners bool // they take the most time
 }
 
 // A Report is what stores cost, and what to take.
@@ -131,7 +133,9 @@ func Estimate(in Input) (*Report, error) {
 		r.put(&r.Stores[i])
 	}
 	r.choose()
-	r.Winners = in.winners()
+	if !in.withoutWinners {
+		r.Winners = in.winners()
+	}
 	r.judge()
 	requests := decimal.New(t.Navigations*in.Assumptions.Requests, 0)
 	for _, a := range in.Book.Alternatives {

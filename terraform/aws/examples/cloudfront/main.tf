@@ -50,7 +50,7 @@ variable "scale" {
 variable "bundle" {
   description = "What scripts/build-lambda.sh has built."
   type        = string
-  default     = "../../../../dist/bootstrap-arm64.zip"
+  default     = "../../../../dist/lambda-arm64.zip"
 }
 
 module "stile" {

@@ -34,8 +34,9 @@ type Origin struct {
 	Addr string // host:port
 	URL  string // http://host:port
 
-	mu   sync.Mutex
-	seen []Seen
+	mu     sync.Mutex
+	seen   []Seen
+	forget bool
 }
 
 // NewOrigin starts a site until the test ends.
@@ -73,11 +74,20 @@ func (o *Origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// Forget makes the origin keep nothing of what it sees from now on.
+func (o *Origin) Forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forget = true
+}
+
 // ServeHTTP implements http.Handler.
 func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	o.mu.Lock()
-	o.seen = append(o.seen, Seen{Method: r.Method, Path: r.RequestURI, Host: r.Host, Header: r.Header.Clone(), Body: string(body)})
+	if !o.forget {
+		o.seen = append(o.seen, Seen{Method: r.Method, Path: r.RequestURI, Host: r.Host, Header: r.Header.Clone(), Body: string(body)})
+	}
 	o.mu.Unlock()
 	status := http.StatusOK
 	path, _, _ := strings.Cut(r.URL.Path, ";") // as servers of Java cut it

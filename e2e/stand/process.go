@@ -61,6 +61,14 @@ func (p *Process) Stop() {
 	})
 }
 
+// Kill ends the process at once, as a crash does.
+func (p *Process) Kill() {
+	p.once.Do(func() {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		<-p.done
+	})
+}
+
 // PID is the process's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 

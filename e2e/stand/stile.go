@@ -39,6 +39,7 @@ type Options struct {
 	// Transport reaches the origin; nil = by real connections.
 	Transport http.RoundTripper
 	Server    gate.ServerConfig
+	HitLog    io.Writer        // nil = kept for Log and RawLog
 	Now       func() time.Time // nil = time.Now
 	// Policy changes the parsed file before it is used; nil = leave it.
 	Policy func(*policy.File)
@@ -61,10 +62,13 @@ func Start(t testing.TB, text string, o Options) *Stile {
 		t.Fatal(err)
 	}
 	s := &Stile{t: t, log: &lines{}}
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
+	if o.HitLog == nil {
+		o.HitLog = s.log
+	}
 	ready, err := wire.New(t.Context(), wire.Config{
 		Policy: file, Stores: registry, StoreURL: o.Store, Crawlers: o.Crawlers,
-		HitLog: hitlog.NewHandler(s.log, hitlog.Names{}), Logger: quiet, Now: o.Now,
+		HitLog: hitlog.NewHandler(o.HitLog, hitlog.Names{}), Logger: quiet, Now: o.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ type Site struct {
 	OriginProblem error // why there is no way to the origin that was named
 
 	started  time.Time
-	ready    *wire.Ready
+	ready    chores // nil = nothing is limited
 	reminded atomic.Int64 // Unix nanoseconds of the last reminder
 }
 
@@ -193,6 +193,15 @@ func (s *Site) Remind(now time.Time) {
 		s.Logger.Error("stile: NOTHING IS LIMITED: the configuration cannot be used", "error", s.Problem)
 	}
 }
+
+// chores are what a limiter has to do besides deciding; wire.Ready has them.
+type chores interface {
+	Due() bool
+	Refresh(ctx context.Context, budget time.Duration) error
+	Close(ctx context.Context) error
+}
+
+var _ chores = (*wire.Ready)(nil)
 
 // passing lets everything through.
 type passing struct{}

@@ -294,3 +294,25 @@ func TestProject(t *testing.T) {
 		}
 	}
 }
+
+// TestCookieKeys: the visitor cookie of a policy is set and believed here too.
+func TestCookieKeys(t *testing.T) {
+	t.Parallel()
+	url, log, _ := serve(t, map[string]string{
+		"STILE_ORIGIN": site(t), "STILE_COOKIE_SECRETS": strings.Repeat("0123456789abcdef", 4),
+		"STILE_POLICY": policyOf("{from: remote}", 1) + "identify: {cookie: {secrets: env:STILE_COOKIE_SECRETS}}\n",
+	})
+	req, err := http.NewRequest("GET", url+"/page", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Forwarded-For", "198.51.100.7")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if !strings.Contains(strings.Join(res.Header["Set-Cookie"], "\n"), "__Host-stile=") {
+		t.Errorf("cookies %q\n%s", res.Header["Set-Cookie"], log)
+	}
+}

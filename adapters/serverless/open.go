@@ -48,6 +48,7 @@ type Site struct {
 	Limiter gate.Limiter
 	Answer  *answer.Writer
 	Log     *hitlog.Log  // nil = nothing is limited
+	Cookies gate.Cookies // nil = none are set
 	Policy  *policy.File // nil = nothing is limited
 	Origin  *url.URL     // nil = none, or not a URL (then OriginProblem says so)
 	Logger  *slog.Logger
@@ -56,7 +57,7 @@ type Site struct {
 	OriginProblem error // why there is no way to the origin that was named
 
 	started  time.Time
-	ready    chores // nil = nothing is limited
+	ready    chores       // nil = nothing is limited
 	reminded atomic.Int64 // Unix nanoseconds of the last reminder
 }
 
@@ -125,6 +126,9 @@ func (s *Site) open(ctx context.Context, c Config) error {
 	}
 	p := ready.Parts()
 	s.ready, s.Limiter, s.Answer, s.Log, s.Policy = ready, ready, p.Answer, p.Log, f
+	if p.Cookies != nil { // a nil pointer in an interface would be one that is not nil
+		s.Cookies = p.Cookies
+	}
 	c.Logger.Info("stile: started", "site", f.Site, "mode", f.Mode, "scale", f.Scale, "store", ready.Features().Name)
 	return nil
 }
@@ -176,7 +180,7 @@ func (s *Site) Disable(err error) {
 // passAll is the state of a function that cannot limit.
 func (s *Site) passAll(err error) {
 	s.Problem = err
-	s.Policy, s.Log = nil, nil
+	s.Policy, s.Log, s.Cookies = nil, nil, nil
 	s.Limiter = passing{}
 	s.Answer, _ = answer.New(answer.Config{}) // the built-in pages compile
 	s.Remind(time.Now())

@@ -17,7 +17,7 @@ const refreshBudget = 800 * time.Millisecond
 // Platform, Trace, Transport. It answers 503 with its own page where the origin
 // that was named is none.
 func (s *Site) Handler(g gate.Config) http.Handler {
-	g.Limiter, g.Answer, g.Log, g.Logger, g.Origin = s.Limiter, s.Answer, s.Log, s.Logger, s.Origin
+	g.Limiter, g.Answer, g.Log, g.Cookies, g.Logger, g.Origin = s.Limiter, s.Answer, s.Log, s.Cookies, s.Logger, s.Origin
 	source := s.Limiter.Policy().Client
 	g.Transport = NewTimelyTransport(gate.NewTransport())
 	g.Peers, g.PeerSecretHeader, g.PeerSecrets = source.Peers, source.PeerSecretHeader, source.PeerSecrets

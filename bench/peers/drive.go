@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type sample struct {
 	perSecond         float64
 	p50, p99          float64 // microseconds
 	allocs, commands  float64
+	cpu, serverCPU    float64 // microseconds a decision, errors among them
 }
 
 func warm(c contender, keys int) error {
@@ -40,6 +42,7 @@ func drive(c contender, ways, keys int, d time.Duration) (sample, error) {
 	)
 	runtime.GC()
 	runtime.ReadMemStats(&m0)
+	cpu0 := processor()
 	began := time.Now()
 	for range ways {
 		decide := c.client()
@@ -69,6 +72,7 @@ func drive(c contender, ways, keys int, d time.Duration) (sample, error) {
 	}
 	wg.Wait()
 	seconds := time.Since(began).Seconds()
+	cpu1 := processor()
 	runtime.ReadMemStats(&m1)
 	if len(took) == 0 {
 		return sample{}, fmt.Errorf("no decision, %d errors", errors.Load())
@@ -83,6 +87,17 @@ func drive(c contender, ways, keys int, d time.Duration) (sample, error) {
 	n := int64(len(took))
 	return sample{
 		decisions: n, errors: errors.Load(), perSecond: float64(n) / seconds, p50: us(0.5), p99: us(0.99),
+		cpu:    float64((cpu1 - cpu0).Nanoseconds()) / 1e3 / float64(n+errors.Load()),
 		allocs: float64(m1.Mallocs-m0.Mallocs) / float64(n+errors.Load()),
 	}, nil
+}
+
+// processor is the time that this process has spent computing. On a shared machine
+// it says more than the clock on the wall.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -60,9 +60,12 @@ type Row struct {
 	ErrorRate float64 `json:"errors_share"`
 	Allocs    float64 `json:"allocs_per_decision"`
 	Commands  float64 `json:"server_commands_per_decision,omitempty"` // those inside scripts too
+	CPU       float64 `json:"client_cpu_us_per_decision"`
+	ServerCPU float64 `json:"server_cpu_us_per_decision,omitempty"`
 	// Ratios of ours to this one, medians of the ratios within a round.
 	Faster float64 `json:"ours_is_faster_by"`
 	Slower float64 `json:"our_p50_over_its"`
+	Dearer float64 `json:"our_cpu_over_its"` // client and server together
 }
 
 // A Report is one run.
@@ -154,6 +157,10 @@ func play(list []contender, redis *server, ways, keys, rounds int, each time.Dur
 			if err != nil {
 				return t, err
 			}
+			busy, err := redis.processor()
+			if err != nil {
+				return t, err
+			}
 			s, err := drive(list[i], ways, keys, each)
 			if err != nil {
 				return t, fmt.Errorf("%s: %w", list[i].Name, err)
@@ -162,6 +169,11 @@ func play(list []contender, redis *server, ways, keys, rounds int, each time.Dur
 			if err != nil {
 				return t, err
 			}
+			still, err := redis.processor()
+			if err != nil {
+				return t, err
+			}
+			s.serverCPU = (still - busy) / float64(s.decisions+s.errors)
 			s.commands = float64(after-before) / float64(s.decisions+s.errors)
 			runs[i] = append(runs[i], s)
 		}
@@ -182,14 +194,18 @@ func play(list []contender, redis *server, ways, keys, rounds int, each time.Dur
 			P99:       median(func(s sample) float64 { return s.p99 }),
 			ErrorRate: median(func(s sample) float64 { return float64(s.errors) / float64(s.decisions+s.errors) }),
 			Allocs:    median(func(s sample) float64 { return s.allocs }),
+			CPU:       median(func(s sample) float64 { return s.cpu }),
+			ServerCPU: median(func(s sample) float64 { return s.serverCPU }),
 			Commands:  median(func(s sample) float64 { return s.commands }),
 		}
-		var faster, slower []float64
+		var faster, slower, dearer []float64
 		for k := range runs[i] {
 			faster = append(faster, runs[ours][k].perSecond/runs[i][k].perSecond)
 			slower = append(slower, runs[ours][k].p50/runs[i][k].p50)
+			us, it := runs[ours][k], runs[i][k]
+			dearer = append(dearer, (us.cpu+us.serverCPU)/(it.cpu+it.serverCPU))
 		}
-		r.Faster, r.Slower = medianOf(faster), medianOf(slower)
+		r.Faster, r.Slower, r.Dearer = medianOf(faster), medianOf(slower), medianOf(dearer)
 		t.Rows = append(t.Rows, r)
 	}
 	slices.SortStableFunc(t.Rows, func(a, b Row) int { return cmp.Compare(b.PerSecond, a.PerSecond) })
@@ -204,11 +220,11 @@ func medianOf(list []float64) float64 {
 
 func print(t Table) {
 	fmt.Printf("\n%s; %d ways, %d keys\n", t.Title, t.Ways, t.Keys)
-	fmt.Println("| limiter | decisions/s | p50 us | p99 us | errors | commands | allocs | ours faster by | our p50 / its |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| limiter | decisions/s | p50 us | p99 us | errors | commands | allocs | client CPU us | server CPU us | ours faster by | our p50 / its | our CPU / its |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range t.Rows {
-		fmt.Printf("| %s | %.0f | %.1f | %.0f | %.1f %% | %.2f | %.0f | %.2f | %.2f |\n",
-			r.Name, r.PerSecond, r.P50, r.P99, 100*r.ErrorRate, r.Commands, r.Allocs, r.Faster, r.Slower)
+		fmt.Printf("| %s | %.0f | %.1f | %.0f | %.1f %% | %.2f | %.0f | %.1f | %.1f | %.2f | %.2f | %.2f |\n",
+			r.Name, r.PerSecond, r.P50, r.P99, 100*r.ErrorRate, r.Commands, r.Allocs, r.CPU, r.ServerCPU, r.Faster, r.Slower, r.Dearer)
 	}
 }
 

@@ -76,6 +76,29 @@ func (s *server) commands() (int64, error) {
 	return total, nil
 }
 
+// processor is the time that the server has spent computing, in microseconds.
+func (s *server) processor() (float64, error) {
+	if s == nil {
+		return 0, nil
+	}
+	info, err := s.admin.Info(background, "cpu").Result()
+	if err != nil {
+		return 0, err
+	}
+	total := 0.0
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_sys" || name == "used_cpu_user" {
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return 0, err
+			}
+			total += seconds * 1e6
+		}
+	}
+	return total, nil
+}
+
 // contenders returns all that count in Redis. A pool of 0 leaves every client at
 // its defaults.
 func (s *server) contenders(pool int) ([]contender, error) {

@@ -97,6 +97,15 @@ func TestApplyAgainstMoto(t *testing.T) {
 	server.ask("apigateway", "PATCH", "/restapis/"+api, "", `{"patchOperations":[{"op":"replace","path":"/binaryMediaTypes","value":"*/*"}]}`)
 	terraform(0, "plan", "-detailed-exitcode")
 
+	// What the server cannot create, the provider can at least plan: 2 is a plan
+	// with changes.
+	other := terraform(2, "plan", "-detailed-exitcode", "-refresh=false", "-var", "entry=cloudfront", "-var", "store=elasticache")
+	for _, planned := range []string{"aws_cloudfront_distribution.site", "aws_cloudfront_function.viewer", "aws_lambda_function_url.stile", "aws_elasticache_replication_group.counters", "aws_vpc_security_group_ingress_rule.cache"} {
+		if !strings.Contains(other, planned) || strings.Contains(other, "Error") {
+			t.Errorf("%s is not planned", planned)
+		}
+	}
+
 	terraform(0, "destroy", "-auto-approve", "-refresh=false")
 	var left struct{ Item []any }
 	server.get("apigateway", "/restapis", &left)

@@ -23,6 +23,18 @@ variable "mode" {
   default     = "observe"
 }
 
+variable "entry" {
+  description = "rest-api or cloudfront."
+  type        = string
+  default     = "rest-api"
+}
+
+variable "store" {
+  description = "dynamodb or elasticache."
+  type        = string
+  default     = "dynamodb"
+}
+
 provider "aws" {
   region                      = "eu-central-1"
   access_key                  = "test"
@@ -52,9 +64,13 @@ module "stile" {
   bundle  = var.bundle
   policy  = file("${path.module}/../../../aws/examples/rest-api/stile.yaml")
   mode    = var.mode
+  entry   = var.entry
+  store   = var.store
+  vpc     = var.store == "elasticache" ? { id = "vpc-00000000", subnet_ids = ["subnet-00000001", "subnet-00000002"] } : null
   secrets = { STILE_COOKIE_SECRETS = "/stile/cookie" }
 }
 
 output "url" {
-  value = module.stile.url
+  description = "Where the limited site answers."
+  value       = module.stile.url
 }

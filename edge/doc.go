@@ -7,6 +7,6 @@
 // verified crawler by address, and no redirect that should count once. Every rule
 // says in its first lines what it cannot do, with numbers. Where the product
 // lacks the policy's window the rule keeps the policy's limit in the longest
-// window that the product has, so that it refuses no one whom the policy would
-// admit, and lets more through than the policy does.
+// window that the product has, so that it refuses hardly anyone whom the
+// policy would admit, and lets more through than the policy does.
 package edge

@@ -51,7 +51,7 @@ resource "google_project_service" "needed" {
 # secrets. Writing to the log needs no role.
 resource "google_service_account" "stile" {
   project      = var.project
-  account_id   = var.name
+  account_id   = "${var.name}-run" # 6 to 30 characters
   display_name = "Stile: counts navigations"
 }
 

@@ -23,8 +23,8 @@ variable "name" {
   type        = string
   default     = "stile"
   validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{2,24}[a-z0-9]$", var.name))
-    error_message = "name: 4 to 26 small letters, digits and hyphens, a letter first."
+    condition     = can(regex("^[a-z][a-z0-9-]{2,22}[a-z0-9]$", var.name))
+    error_message = "name: 4 to 24 small letters, digits and hyphens, a letter first."
   }
 }
 

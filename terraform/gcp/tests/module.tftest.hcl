@@ -81,6 +81,32 @@ run "first_apply_observes" {
   }
 }
 
+# What Google's API would refuse only when it is asked.
+run "names_fit" {
+  variables {
+    project = "a-project-with-the-longest-id1"
+    name    = "a-name-as-long-as-it-may"
+  }
+  assert {
+    condition     = alltrue([for a in [google_service_account.stile.account_id, google_service_account.build[0].account_id] : can(regex("^[a-z]([-a-z0-9]{4,28}[a-z0-9])$", a))])
+    error_message = "An account id has 6 to 30 characters."
+  }
+  assert {
+    condition     = alltrue([for b in [google_storage_bucket.source[0].name, google_storage_bucket.hits.name] : length(b) <= 63])
+    error_message = "A bucket's name has at most 63 characters."
+  }
+}
+
+run "shortest_names_fit" {
+  variables {
+    name = "site"
+  }
+  assert {
+    condition     = can(regex("^[a-z]([-a-z0-9]{4,28}[a-z0-9])$", google_service_account.stile.account_id)) && can(regex("^[a-z][a-z0-9-]{2,61}[a-z0-9]$", google_firestore_database.counters[0].name))
+    error_message = "An account id has 6 to 30 characters, a database id 4 to 63."
+  }
+}
+
 run "enforcement_is_two_variables" {
   variables {
     mode  = "enforce"

@@ -102,7 +102,8 @@ func (c *hitClient) add(e *hitlog.Entry) {
 	}
 	c.lastRefused, c.ref = e.Time, e.Ref
 	if b := binding(e); b != nil {
-		c.bucket, c.until = b.Name, e.Time.Add(time.Duration(b.ResetS)*time.Second)
+		const longest = 366 * 24 * 3600 // no window is longer
+		c.bucket, c.until = strings.Clone(b.Name), e.Time.Add(time.Duration(min(b.ResetS, longest))*time.Second)
 	}
 }
 
@@ -206,7 +207,7 @@ func (c *hitClient) looksLike(sent bool) (kind, why string) {
 		return isProgram, "went on asking after many refusals"
 	case len(c.agents) >= 5:
 		return isProgram, "many User-Agents, and no browser's headers"
-	case c.asked-c.refused < 2 && c.asked < 2:
+	case c.asked < 2:
 		return isUnclear, "one page only"
 	case some:
 		return isPerson, "a browser's headers, at a reader's pace"

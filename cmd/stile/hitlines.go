@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -25,12 +26,22 @@ type hitLines struct {
 	Entries int64    `json:"entries"`
 	Foreign int64    `json:"foreign"` // lines of other programs, or cut off
 	Errors  []string `json:"errors,omitempty"`
+
+	latest time.Time
 }
+
+// A line that claims more than these is no line of ours: sampling writes at
+// least one in a minute, and clocks are not that wrong.
+var (
+	earliestHit       = time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
+	mostLeftOut int64 = 1 << 20
+)
 
 // readHits gives each line of the hit log to take, in order. Lines that are none
 // are counted, inputs that break off are named; the error is the context's.
-func readHits(ctx context.Context, inputs []accesslog.Input, show func(accesslog.Progress), take func(*hitlog.Entry)) (hitLines, error) {
-	var l hitLines
+// Now bounds believable times.
+func readHits(ctx context.Context, inputs []accesslog.Input, now time.Time, show func(accesslog.Progress), take func(*hitlog.Entry)) (hitLines, error) {
+	l := hitLines{latest: now.Add(24 * time.Hour)}
 	at := accesslog.Progress{}
 	for _, in := range inputs {
 		if in.Size == 0 {
@@ -95,7 +106,7 @@ func (l *hitLines) line(line []byte, long bool, take func(*hitlog.Entry)) {
 		line = line[i:]
 	}
 	e, err := hitlog.Parse(line)
-	if err != nil || long {
+	if err != nil || long || e.LeftOut > mostLeftOut || e.Time.Before(earliestHit) || e.Time.After(l.latest) {
 		l.Foreign++
 		return
 	}

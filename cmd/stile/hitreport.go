@@ -91,7 +91,10 @@ type verdict struct{ kind, why string }
 
 // maxHitClients bounds the table; a spray of addresses must not take the
 // machine's memory.
-const maxHitClients = 1_000_000
+const (
+	maxHitClients = 1_000_000
+	maxHitNames   = 200 // of reasons, and of buckets
+)
 
 // A hitCollector takes entries one by one.
 type hitCollector struct {
@@ -139,10 +142,16 @@ func (h *hitCollector) take(e *hitlog.Entry) {
 	h.r.LeftOut += e.LeftOut
 	c := h.client(e)
 	if e.Event != hitlog.Hit {
-		h.reasons[e.Reason] += weight
-		name := "none named"
+		reason, name := e.Reason, "none named"
+		if _, ok := h.reasons[reason]; !ok && len(h.reasons) >= maxHitNames {
+			reason = "others"
+		}
+		h.reasons[reason] += weight
 		if b := binding(e); b != nil {
 			name = b.Name
+		}
+		if h.buckets[name] == nil && len(h.buckets) >= maxHitNames {
+			name = "others"
 		}
 		t := h.buckets[name]
 		if t == nil {
@@ -206,6 +215,7 @@ func (h *hitCollector) finish(known core.CrawlerVerifier, since time.Time) *hitR
 	// A tenth, since most of what bears a browser's name may be programs.
 	sent := h.dest > 0 && h.dest*10 >= h.browser
 	r.verdicts = make(map[*hitClient]verdict, len(r.all))
+	r.Kinds = []hitKind{}
 	kinds := map[string]*hitKind{}
 	for _, c := range r.all {
 		v := judge(c, known, sent)

@@ -48,7 +48,7 @@ func until(n int, next func(bool) (time.Duration, bool)) func(bool) (time.Durati
 
 const reader = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
-var playedFrom = time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
+var playedFrom = time.Date(2026, 9, 7, 0, 0, 0, 0, time.UTC)
 
 // playHits runs guests against the real limiter with a clock of its own: 20 pages
 // an hour and 100 a day, observing until enforced, and returns the hit log.

@@ -63,7 +63,7 @@ func (c *reportCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	h := newHitCollector()
 	shown := t.progress("reading")
-	h.r.Log, err = readHits(ctx, inputs, shown.show, h.take)
+	h.r.Log, err = readHits(ctx, inputs, t.now(), shown.show, h.take)
 	shown.done()
 	if err != nil {
 		return interrupted(err)

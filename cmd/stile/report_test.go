@@ -84,17 +84,19 @@ func TestReportWeighsSampledLines(t *testing.T) {
 func TestReportReadsWhatPlatformsWrite(t *testing.T) {
 	t.Parallel()
 	line := func(event string, i int) string {
-		return fmt.Sprintf(`{"time":"2026-11-02T10:%02d:00Z","event":%q,"reason":"over-limit","ip":"203.0.113.9","key_type":"address","key":"203.0.113.9","user_agent":"x\u001b[31m\u202e","buckets":[{"name":"hour\u001b","count":9,"limit":9,"remaining":0,"reset_s":60}]}`, i, event)
+		return fmt.Sprintf(`{"time":"2026-10-02T10:%02d:00Z","event":%q,"reason":"over-limit","ip":"203.0.113.9","key_type":"address","key":"203.0.113.9","user_agent":"x\u001b[31m\u202e","buckets":[{"name":"hour\u001b","count":9,"limit":9,"remaining":0,"reset_s":60}]}`, i, event)
 	}
 	log := strings.Join([]string{
 		"starting up",
 		line("hit", 0),
-		"2026-11-02T10:01:00.000Z stream/1 " + line("limited", 1),
-		`{"timestamp":"2026-11-02T10:02:00Z","jsonPayload":` + line("limited", 2) + `}`,
-		`{"time":"2026-11-02T10:03:00Z","event":"store-error","error":"dial"}`,
-		`{"time":"2026-11-02T10:04:00Z","event":"other"}`,
+		"2026-10-02T10:01:00.000Z stream/1 " + line("limited", 1),
+		`{"timestamp":"2026-10-02T10:02:00Z","jsonPayload":` + line("limited", 2) + `}`,
+		`{"time":"2026-10-02T10:03:00Z","event":"store-error","error":"dial"}`,
+		`{"time":"2026-10-02T10:04:00Z","event":"other"}`,
 		strings.Repeat("x", 3<<20),
 		line("limited", 5)[:80],
+		strings.Replace(line("limited", 5), "2026", "9999", 1),
+		strings.Replace(line("limited", 5), `"event"`, `"left_out":9223372036854775807,"event"`, 1),
 		line("hit", 6), // without a line end
 	}, "\n")
 	var z bytes.Buffer
@@ -111,7 +113,7 @@ func TestReportReadsWhatPlatformsWrite(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 			t.Fatalf("%s: %v %s", name, err, r.stderr)
 		}
-		if got.Log.Lines != 9 || got.Log.Entries != 5 || got.Log.Foreign != 4 || got.Asked != 4 || got.Refused != 2 || got.StoreErrors != 1 || got.Clients != 1 {
+		if got.Log.Lines != 11 || got.Log.Entries != 5 || got.Log.Foreign != 6 || got.Asked != 4 || got.Refused != 2 || got.StoreErrors != 1 || got.Clients != 1 {
 			t.Errorf("%s: %+v", name, got)
 		}
 		text := command(t, nil, in, "report", "-")

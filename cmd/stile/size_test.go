@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stilehq/stile/policy"
@@ -19,17 +20,28 @@ import (
 // abuser, a university, robots.
 func siteLog(t testing.TB) (string, loggen.Truth) {
 	t.Helper()
+	s := generated()
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.log, s.truth
+}
+
+type site struct {
+	log   string
+	truth loggen.Truth
+	err   error
+}
+
+var generated = sync.OnceValue(func() site {
 	var b bytes.Buffer
 	truth, err := loggen.Generate(&b, loggen.Config{
 		Seed: 7, Days: 3, Humans: 1200, SessionsPerDay: 600, Assets: 2,
 		Abuser: &loggen.Abuser{PagesPerDay: 500, Browser: true}, University: &loggen.University{Users: 120, SessionsPerDay: 220},
 		Crawlers: 1, Fakes: 1, Monitors: 1, Feeds: 1, Previews: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String(), truth
-}
+	return site{b.String(), truth, err}
+})
 
 func TestSizeText(t *testing.T) {
 	t.Parallel()

@@ -64,12 +64,28 @@ func TestExamplePoliciesAreValid(t *testing.T) {
 		if _, _, err := policy.Parse(file, data, func(string) string { return "" }); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		// As the modules hand them on.
+		// As the modules hand them on: without comment lines, under their own word on
+		// the client, in every mode.
 		kept := regexp.MustCompile(`(?m)^\s*(#.*)?\n`).ReplaceAllString(string(data), "")
-		env := map[string]string{"STILE_MODE": "observe", "STILE_SCALE": "10", "STILE_CLIENT_FROM": "header:X-Stile-Client"}
-		f, _, err := policy.Parse("STILE_POLICY", []byte(kept), func(k string) string { return env[k] })
-		if err != nil || f.Mode != policy.ModeObserve || f.Scale != 10 {
-			t.Errorf("%s with the module's environment: %v", file, err)
+		for _, client := range []map[string]string{
+			{"STILE_CLIENT_FROM": "platform"},
+			{"STILE_CLIENT_FROM": "header:X-Stile-Client"},
+			{"STILE_CLIENT_FROM": "xff", "STILE_CLIENT_TRUSTED_HOPS": "2"},
+		} {
+			for _, mode := range []policy.Mode{policy.ModeObserve, policy.ModeEnforce, policy.ModeOff} {
+				f, _, err := policy.Parse("STILE_POLICY", []byte(kept), func(k string) string {
+					switch k {
+					case "STILE_MODE":
+						return string(mode)
+					case "STILE_SCALE":
+						return "10"
+					}
+					return client[k]
+				})
+				if err != nil || f.Mode != mode || f.Scale != 10 || string(f.Client.From) != client["STILE_CLIENT_FROM"] {
+					t.Errorf("%s with the module's environment %v, mode %s: %v", file, client, mode, err)
+				}
+			}
 		}
 	}
 }

@@ -242,3 +242,34 @@ func TestOffPassesAll(t *testing.T) {
 		t.Errorf("%d trips, log:\n%s", r.Store().Meter.Read().Trips, lines)
 	}
 }
+
+// TestSuspensionInMemoryRows: a mark of 61 bits fits a store whose counters begin
+// with 24, beside the counts that are there.
+func TestSuspensionInMemoryRows(t *testing.T) {
+	t.Parallel()
+	s := &faulty{Store: memory.New(memory.Config{})}
+	r, _ := ready(t, wire.Config{Policy: parse(t, limit(5)), Stores: registry(t, far(s, nil)), StoreURL: "far://host"})
+	if n := admitted(r, "198.51.100.1", 2); n != 2 {
+		t.Fatalf("%d admitted, want 2", n)
+	}
+	k, err := core.ParseKey("198.51.100.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Parts().Limiter
+	if err := l.Suspend(t.Context(), k, time.Time{}, noon, noon.Add(30*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if d := visit(r, "198.51.100.1"); d.Reason != core.ReasonSuspended || d.RetryAfter != 30*time.Minute {
+		t.Errorf("%s for %v, want suspended for 30m", d.Reason, d.RetryAfter)
+	}
+	if d := visit(r, "198.51.100.2"); d.Outcome != core.Admit {
+		t.Errorf("another client: %s", d.Reason)
+	}
+	if err := l.Lift(t.Context(), k, time.Time{}, noon); err != nil {
+		t.Fatal(err)
+	}
+	if n := admitted(r, "198.51.100.1", 9); n != 5 {
+		t.Errorf("%d admitted after a lift, want 5", n)
+	}
+}

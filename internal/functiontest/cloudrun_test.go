@@ -174,7 +174,7 @@ func TestVendoredFunction(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "vendor", "github.com", "GoogleCloudPlatform", "functions-framework-go", "funcframework")); err != nil {
 		t.Fatal("the buildpack refuses vendor/ without the package funcframework")
 	}
-	goBuild(t, dir, filepath.Join(t.TempDir(), "main"), "./functions.local/app", "-mod=vendor", "-ldflags=-s -w")
+	goBuild(t, dir, "", "./...", "-mod=vendor")
 }
 
 func TestFunctionSize(t *testing.T) {

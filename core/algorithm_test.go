@@ -144,8 +144,8 @@ func TestRetryAfterSuffices(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	rounds := 800
-	if testing.Short() {
-		rounds = 300
+	if testing.Short() || RaceDetector {
+		rounds = 100
 	}
 	refused, early := 0, 0
 	for round := range rounds {
@@ -204,7 +204,11 @@ func (r *rig) clone(t testing.TB, p Policy) *rig {
 func TestNeverAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for round := range 120 {
+	rounds := 120
+	if RaceDetector {
+		rounds = 10
+	}
+	for round := range rounds {
 		window := []time.Duration{time.Minute, time.Hour}[rng.IntN(2)]
 		limit := 1 + rng.Int64N(20)
 		for _, alg := range []AlgorithmKind{FixedWindow, SlidingWindowLog, SlidingWindowCounter, TokenBucket, GCRA} {
@@ -251,7 +255,11 @@ func btoi64(b bool) int64 { return int64(btoi(b)) }
 func TestOneClientNeverChangesAnother(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
+	rounds := 200
+	if RaceDetector {
+		rounds = 30
+	}
+	for range rounds {
 		buckets := randomBuckets(rng)
 		for i := range buckets {
 			buckets[i].Key = rows.Address

@@ -145,7 +145,7 @@ measure() { # label, port, pid
   memory=$(awk '/^VmRSS/ { printf "%.0f", $2 / 1024 }' "/proc/$3/status" 2>/dev/null || echo '-')
   [ -n "$base" ] || [ "$1" != limit_req ] || base=$rate
   awk -v label="$1" -v rate="$rate" -v p50="$p50" -v p99="$p99" -v mem="$memory" -v bad="$bad" -v base="${base:-0}" 'BEGIN {
-    printf "%-12s %9d %8.2f %8.2f %7s %7d %9s\n", label, rate, p50 / 1000, p99 / 1000, mem, bad, base > 0 ? sprintf("%.2f", rate / base) : "-" }'
+    printf "%-12s %9d %8.2f %8.2f %7s %7d %9s\n", label, rate, p50 / 1000, p99 / 1000, mem, bad, (base > 0 ? sprintf("%.2f", rate / base) : "-") }'
   [ "$bad" -eq 0 ] || failed=1
 }
 

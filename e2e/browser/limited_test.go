@@ -13,14 +13,17 @@ const short = `
 version: 1
 site: browsers
 contact: mailto:ops@example.org
+exempt: {crawlers: {search: ordinary, preview: ordinary}} # so that no list is fetched
 buckets: [{name: burst, key: address, algorithm: fixed-window, limit: 4, window: 12s}]
 `
 
 // TestLimitedPage: the page says what happened and when it ends, in every light
 // and width, by keyboard and by ear; and it ends then.
 func TestLimitedPage(t *testing.T) {
+	t.Parallel()
 	own := newSite(t)
-	steps := play(t, "limited.mjs", stand.Start(t, short, stand.Options{Origin: own.url}), own)
+	stile := stand.Serve(t, short, own.url)
+	steps := play(t, "limited.mjs", stile.URL, stile, own)
 
 	s := steps["limited"]
 	if s.Pages < 4 || s.Pages > 8 || s.Wait < 1 || s.Wait > 12 || s.refused() != 1 {

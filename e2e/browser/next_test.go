@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ func nextSite(t *testing.T) string {
 	t.Helper()
 	nodeBin, _ := node(t)
 	install(t, nextDir)
+	building.Lock()
+	defer building.Unlock()
 	next, err := filepath.Abs(filepath.Join(nextDir, "node_modules/next/dist/bin/next"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +46,8 @@ func nextSite(t *testing.T) string {
 	stand.Run(t, cmd).WaitListen(addr, 30*time.Second)
 	return "http://" + addr
 }
+
+var building sync.Mutex
 
 // stale reports whether the build is missing or older than any source.
 func stale(t *testing.T) bool {
@@ -77,7 +82,9 @@ func stale(t *testing.T) bool {
 // TestNext: a production build of Next.js. Thirty links prefetch and the counter
 // does not move; ten hard navigations are ten.
 func TestNext(t *testing.T) {
-	steps := play(t, "next.mjs", stand.Start(t, wide, stand.Options{Origin: nextSite(t)}), nil)
+	t.Parallel()
+	stile := stand.Serve(t, wide, nextSite(t))
+	steps := play(t, "next.mjs", stile.URL, stile, nil)
 	for name, want := range map[string]int{
 		"listing": 1, "scroll past thirty links": 0, "ten soft clicks": 0, "five soft clicks without prefetch": 0, "ten hard clicks": 10,
 	} {
@@ -104,6 +111,7 @@ const narrow = `
 version: 1
 site: browsers
 contact: mailto:ops@example.org
+exempt: {crawlers: {search: ordinary, preview: ordinary}} # so that no list is fetched
 count: {claims: enforce, claims_factor: 1}
 buckets: [{name: day, key: address, algorithm: fixed-window, limit: 2, window: 24h}]
 `
@@ -112,7 +120,9 @@ buckets: [{name: day, key: address, algorithm: fixed-window, limit: 2, window: 2
 // asks for the page itself, once: while it has room the person reads on, and then
 // sees why not. There is no loop.
 func TestLimitedSoftNavigation(t *testing.T) {
-	steps := play(t, "softlimited.mjs", stand.Start(t, narrow, stand.Options{Origin: nextSite(t)}), nil)
+	t.Parallel()
+	stile := stand.Serve(t, narrow, nextSite(t))
+	steps := play(t, "softlimited.mjs", stile.URL, stile, nil)
 	if s := steps["listing"]; s.hits() != 1 {
 		t.Errorf("the listing: %d counted", s.hits())
 	}

@@ -23,10 +23,12 @@ import (
 	"github.com/stilehq/stile/internal/require"
 )
 
+// A counter is a Stile whose hit log can be read.
+type counter interface{ Log() []hitlog.Entry }
+
 // A scene is one script of testdata/driver, played against one Stile.
 type scene struct {
-	t     *testing.T
-	stile *stand.Stile
+	stile counter
 	site  *site // nil = not one of ours
 
 	mu     sync.Mutex
@@ -119,10 +121,10 @@ var shots = sync.OnceValues(func() (string, error) {
 })
 
 // play runs a script and returns its steps by name.
-func play(t *testing.T, script string, stile *stand.Stile, own *site) map[string]step {
+func play(t *testing.T, script, url string, stile counter, own *site) map[string]step {
 	t.Helper()
 	nodeBin, chromium := node(t)
-	sc := &scene{t: t, stile: stile, site: own, steps: map[string]step{}}
+	sc := &scene{stile: stile, site: own, steps: map[string]step{}}
 	control := httptest.NewServer(http.HandlerFunc(sc.step))
 	t.Cleanup(control.Close)
 	dir, err := shots()
@@ -132,7 +134,7 @@ func play(t *testing.T, script string, stile *stand.Stile, own *site) map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := json.Marshal(map[string]string{"site": stile.URL, "control": control.URL, "chromium": chromium, "shots": dir})
+	config, err := json.Marshal(map[string]string{"site": url, "control": control.URL, "chromium": chromium, "shots": dir})
 	if err != nil {
 		t.Fatal(err)
 	}

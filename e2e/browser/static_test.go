@@ -13,14 +13,17 @@ const wide = `
 version: 1
 site: browsers
 contact: mailto:ops@example.org
+exempt: {crawlers: {search: ordinary, preview: ordinary}} # so that no list is fetched
 buckets: [{name: day, key: address, algorithm: fixed-window, limit: 100000, window: 24h}]
 `
 
 // TestStaticSite: what a browser does by itself, step by step, and what of it is
 // a page that somebody opened.
 func TestStaticSite(t *testing.T) {
+	t.Parallel()
 	own := newSite(t)
-	steps := play(t, "static.mjs", stand.Start(t, wide, stand.Options{Origin: own.url}), own)
+	stile := stand.Serve(t, wide, own.url)
+	steps := play(t, "static.mjs", stile.URL, stile, own)
 
 	doc := []string{"document"}
 	for name, want := range map[string]struct {

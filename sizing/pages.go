@@ -52,6 +52,9 @@ func (noStore) Close() error                                 { return nil }
 
 // sort classifies one record.
 func (c *classifier) sort(r *accesslog.Record) sort {
+	if r.Format == accesslog.FormatStile {
+		return hitSort(r)
+	}
 	s := c.byTarget(r)
 	if s != page {
 		return s
@@ -65,6 +68,19 @@ func (c *classifier) sort(r *accesslog.Record) sort {
 		}
 		return asset
 	case strings.Contains(r.Query, "_rsc="), strings.Contains(r.Query, "__rsc="):
+		return soft
+	}
+	return page
+}
+
+// hitSort believes the hit log: the limiter saw the whole request and its answer.
+// A counted hit is a page even if it answered with a redirect (the next hop was
+// free) or called itself an asset (the answer was a page).
+func hitSort(r *accesslog.Record) sort {
+	switch core.Reason(r.Reason) {
+	case core.ReasonSpeculating:
+		return speculative
+	case core.ReasonClaims:
 		return soft
 	}
 	return page

@@ -158,6 +158,9 @@ func (rp *replayer) decide(r *accesslog.Record) {
 	if r.Client.IsValid() {
 		addr = r.Client // the limiter masks IPv6 itself
 	}
+	if r.Format == accesslog.FormatStile && core.Reason(r.Reason) != core.ReasonSpeculating {
+		r.SecFetchDest = "" // what it was counted as is known, whatever it called itself
+	}
 	rp.header.r = r
 	rp.req = core.Request{Method: r.Method, Host: r.Host, Path: decodePath(r.Path), RawQuery: r.Query, Header: &rp.header, Peer: addr, Time: r.Time}
 	d := rp.limiter.Decide(rp.ctx, &rp.req)

@@ -73,6 +73,13 @@ func liveRun(t *testing.T, url string) map[string]*liveTally {
 		}
 		send([]string{"2001:db8:1:2::1", "2001:db8:1:2::2"}[i%2], "2001:db8:1:2::/64", fmt.Sprintf("c/%d", i))
 	}
+	for range 4 { // a chain of two: one page
+		send("203.0.113.3", "203.0.113.3", "moved")
+		send("203.0.113.3", "", "landed")
+	}
+	for range 2 { // says that it is an image, and gets a page
+		send("203.0.113.5", "203.0.113.5", "liar", "Sec-Fetch-Dest", "image")
+	}
 	for i := range 60 { // so many in one minute that the hit log samples its refusals
 		send("203.0.113.4", "203.0.113.4", fmt.Sprintf("d/%d", i))
 	}
@@ -85,6 +92,10 @@ func liveRun(t *testing.T, url string) map[string]*liveTally {
 func TestHitLogFedBack(t *testing.T) {
 	t.Parallel()
 	site := origin(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/landed", http.StatusFound)
+			return
+		}
 		w.Header().Set("Content-Type", "text/html")
 		if r.URL.Path == "/app.css" {
 			w.Header().Set("Content-Type", "text/css")

@@ -43,6 +43,10 @@ type Config struct {
 	// Origin is the site behind the proxy, as scheme://host[:port] and nothing
 	// more. nil = forward-auth only.
 	Origin *url.URL
+	// OwnHost sends the origin its own name as Host, for origins that answer to no
+	// other (other functions, hosted platforms); X-Forwarded-Host then tells the
+	// visitor's. False = the Host that the visitor sent.
+	OwnHost bool
 	// Transport talks to the origin; nil = NewTransport().
 	Transport http.RoundTripper
 	// BodyIdle is how long a client may pause within a request body; 0 = 2

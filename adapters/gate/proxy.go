@@ -102,7 +102,9 @@ func (g *gate) rewrite(pr *httputil.ProxyRequest) {
 	out.URL.Scheme, out.URL.Host = g.Origin.Scheme, g.Origin.Host
 	// ReverseProxy has dropped parameters that it cannot read (?x=1;y=2).
 	out.URL.RawQuery, out.URL.ForceQuery = in.URL.RawQuery, in.URL.ForceQuery
-	out.Host = in.Host
+	if out.Host = in.Host; g.OwnHost {
+		out.Host = g.Origin.Host
+	}
 	if !strings.EqualFold(out.Header.Get("Upgrade"), "websocket") {
 		// An origin that agreed to h2c would hand the client a tunnel in which
 		// nothing is seen or counted. Only WebSockets are passed on.

@@ -177,7 +177,7 @@ func TestWhatTheOriginGets(t *testing.T) {
 		in   []byte
 		want []string
 	}{
-		{"post", fixture(t, "function-url-post"), []string{"POST /echo urlid.lambda-url.eu-west-1.on.aws\n", "Content-Type: application/octet-stream\n", "body: 5 00fffe6869\n", "X-Forwarded-Proto: https\n"}},
+		{"post", fixture(t, "function-url-post"), []string{"POST /echo " + strings.TrimPrefix(origin.URL, "http://") + "\n", "X-Forwarded-Host: urlid.lambda-url.eu-west-1.on.aws\n", "Content-Type: application/octet-stream\n", "body: 5 00fffe6869\n", "X-Forwarded-Proto: https\n"}},
 		{"url", ask(t, "function-url", "GET", "/echo?x=1;y=2&z=%20"), []string{"GET /echo?x=1;y=2&z=%20 ", "Cookie: a=1; b=2\n", "198.51.100.7\n"}},
 		{"alb", ask(t, "alb", "GET", "/echo?q=a%20b"), []string{"GET /echo?q=a%20b ", "Cookie: a=1; b=2\n"}},
 	} {

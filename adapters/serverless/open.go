@@ -52,6 +52,7 @@ type Site struct {
 	Policy  *policy.File // nil = nothing is limited
 	Origin  *url.URL     // nil = none, or not a URL (then OriginProblem says so)
 	Logger  *slog.Logger
+	OwnHost bool // the origin is sent its own name as Host
 
 	Problem       error // why nothing is limited; nil = all is well
 	OriginProblem error // why there is no way to the origin that was named
@@ -71,6 +72,16 @@ func Open(ctx context.Context, c Config) *Site {
 	s.Origin, s.OriginProblem = origin(c.Getenv("STILE_ORIGIN"))
 	if s.OriginProblem != nil {
 		c.Logger.Error("stile: no origin: every page is answered with 503", "error", s.OriginProblem)
+	}
+	// A function's own name is of no use to the site behind it, which mostly is
+	// another function or a hosted platform that answers to its own name only.
+	switch host := c.Getenv("STILE_ORIGIN_HOST"); host {
+	case "", "origin":
+		s.OwnHost = true
+	case "visitor":
+	default:
+		s.OwnHost = true
+		c.Logger.Error("stile: STILE_ORIGIN_HOST: want origin or visitor; origin is taken", "value", host)
 	}
 	if err := s.open(ctx, c); err != nil {
 		s.passAll(err)

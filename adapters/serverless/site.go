@@ -19,6 +19,7 @@ const refreshBudget = 800 * time.Millisecond
 func (s *Site) Handler(g gate.Config) http.Handler {
 	g.Limiter, g.Answer, g.Log, g.Cookies, g.Logger, g.Origin = s.Limiter, s.Answer, s.Log, s.Cookies, s.Logger, s.Origin
 	source := s.Limiter.Policy().Client
+	g.OwnHost = s.OwnHost
 	g.Transport = NewTimelyTransport(gate.NewTransport())
 	g.Peers, g.PeerSecretHeader, g.PeerSecrets = source.Peers, source.PeerSecretHeader, source.PeerSecrets
 	if s.Problem != nil {

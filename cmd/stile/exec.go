@@ -77,6 +77,7 @@ type cli struct {
 	Replay   replayCmd   `cmd:"" help:"Play a policy over access logs: who would have been limited."`
 	Report   reportCmd   `cmd:"" help:"Read the hit log: who is limited, and what abusers did about it."`
 	Crawlers crawlersCmd `cmd:"" help:"Fetch, list or check the published ranges of crawlers."`
+	Edge     edgeCmd     `cmd:"" help:"Write the rule of an edge product that agrees with the policy."`
 	Key      keyCmd      `cmd:"" help:"Show what is counted of a key, lift its refusal, or suspend it."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: the client's address, the store, the tables, the mode."`
 }

@@ -18,15 +18,16 @@ import (
 // sees one policy from beginning to end.
 type front struct {
 	ready     *wire.Ready
-	origin    *url.URL
+	origin    *url.URL // nil = forward-auth
+	ownHost   bool
 	transport http.RoundTripper // outlives policies, and so do its connections
 	metrics   *gate.Metrics
 	logger    *slog.Logger
 	handler   atomic.Pointer[http.Handler]
 }
 
-func newFront(ready *wire.Ready, origin *url.URL, logger *slog.Logger) (*front, error) {
-	f := &front{ready: ready, origin: origin, transport: gate.NewTransport(), metrics: gate.NewMetrics(), logger: logger}
+func newFront(ready *wire.Ready, origin *url.URL, ownHost bool, logger *slog.Logger) (*front, error) {
+	f := &front{ready: ready, origin: origin, ownHost: ownHost, transport: gate.NewTransport(), metrics: gate.NewMetrics(), logger: logger}
 	storeMetrics(f.metrics, ready.Store())
 	partsMetrics(f.metrics, ready)
 	return f, f.build()
@@ -51,7 +52,7 @@ func (f *front) build() error {
 	source := p.Limiter.Policy().Client
 	c := gate.Config{
 		Limiter: diagnosed{p.Limiter, f.ready}, Answer: p.Answer, Log: p.Log, Metrics: f.metrics, Logger: f.logger,
-		Origin: f.origin, Transport: f.transport,
+		Origin: f.origin, OwnHost: f.ownHost, Transport: f.transport,
 		Peers: source.Peers, PeerSecretHeader: source.PeerSecretHeader, PeerSecrets: source.PeerSecrets,
 	}
 	if p.Cookies != nil {

@@ -18,12 +18,14 @@ import (
 )
 
 type serveCmd struct {
-	Listen string        `placeholder:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on; default: 127.0.0.1:8080."`
-	Origin string        `placeholder:"URL" help:"The site behind, as http://host:port; default: the built-in demo site."`
-	Policy string        `placeholder:"FILE" help:"Policy file; default: the example policy."`
-	Store  string        `placeholder:"URL" help:"Where counts are kept; default: this process's memory."`
-	Admin  string        `placeholder:"ADDR" help:"Address for /healthz and /metrics; default: none."`
-	Grace  time.Duration `placeholder:"TIME" default:"9s" help:"How long requests under way may take once the process is told to stop; default: 9s."`
+	Listen      string        `placeholder:"ADDR" default:"127.0.0.1:8080" help:"Address to listen on; default: 127.0.0.1:8080."`
+	Origin      string        `placeholder:"URL" help:"The site behind, as http://host:port; default: the built-in demo site."`
+	OriginHost  string        `enum:"visitor,origin" placeholder:"WHOSE" default:"visitor" help:"The Host that the origin is sent: as the visitor sent it, or the origin's own name; default: visitor."`
+	ForwardAuth bool          `help:"Answer /check for a proxy that asks, and stand in front of nothing."`
+	Policy      string        `placeholder:"FILE" help:"Policy file; default: the example policy."`
+	Store       string        `placeholder:"URL" help:"Where counts are kept; default: this process's memory."`
+	Admin       string        `placeholder:"ADDR" help:"Address for /healthz and /metrics; default: none."`
+	Grace       time.Duration `placeholder:"TIME" default:"9s" help:"How long requests under way may take once the process is told to stop; default: 9s."`
 }
 
 // Help is shown by --help.
@@ -33,6 +35,7 @@ func (serveCmd) Help() string {
 		"Examples:\n" +
 		"  stile serve                                         (the demo site)\n" +
 		"  stile serve --origin http://127.0.0.1:3000 --policy stile.yaml\n" +
+		"  stile serve --forward-auth --policy stile.yaml      (asked by nginx, Caddy, ...; see docs/proxies)\n" +
 		"  STILE_MODE=observe stile serve --origin http://127.0.0.1:3000 >> hits.jsonl"
 }
 
@@ -62,7 +65,7 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 			logger.Error("the store was not closed in order", "err", err)
 		}
 	}()
-	if c.Origin != "" || c.Store != "" { // what memory forgets is no news in a demo
+	if c.Origin != "" || c.ForwardAuth || c.Store != "" { // what memory forgets is no news in a demo
 		warnings = append(warnings, ready.Warnings...)
 	}
 	tell(logger, warnings)
@@ -72,14 +75,18 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 
 	running := newServers(ctx, logger, c.Grace)
 	defer running.stop()
-	if origin == nil {
+	if c.ForwardAuth {
+		if c.Policy == "" {
+			logger.Warn("no --policy: the example policy holds, which takes the proxy for the visitor", "site", f.Site)
+		}
+	} else if origin == nil {
 		if origin, err = running.demo(); err != nil {
 			return err
 		}
 	} else if c.Policy == "" {
 		logger.Warn("no --policy: the example policy holds, and its limits are seeds; measure yours", "site", f.Site)
 	}
-	front, err := newFront(ready, origin, logger)
+	front, err := newFront(ready, origin, c.OriginHost == "origin", logger)
 	if err != nil {
 		return err
 	}
@@ -94,7 +101,7 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		logger.Info("admin", "healthz", "http://"+admin+"/healthz", "metrics", "http://"+admin+"/metrics")
 	}
-	if c.Origin == "" {
+	if c.Origin == "" && !c.ForwardAuth {
 		fmt.Fprint(t.stderr, banner(addr, f, c.Policy == ""))
 	} else {
 		logger.Info("serving", "listen", "http://"+addr, "origin", c.Origin, "site", f.Site, "mode", f.Mode, "store", ready.Features().Name)
@@ -118,7 +125,7 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 // machine, so that one computer can play several clients.
 func (c *serveCmd) load(t *terminal) (*policy.File, []policy.Warning, error) {
 	f, warnings, err := t.loadPolicy(c.Policy)
-	if err == nil && c.Policy == "" && c.Origin == "" {
+	if err == nil && c.Policy == "" && c.Origin == "" && !c.ForwardAuth {
 		f.Client.From = "xff"
 		f.Client.TrustedProxies = loopbackRanges()
 		f.Client.Peers = loopbackRanges()
@@ -127,6 +134,9 @@ func (c *serveCmd) load(t *terminal) (*policy.File, []policy.Warning, error) {
 }
 
 func (c *serveCmd) originURL() (*url.URL, error) {
+	if c.ForwardAuth && c.Origin != "" {
+		return nil, errors.New("--forward-auth: goes without --origin: the proxy that asks has the way to the site")
+	}
 	if c.Origin == "" {
 		return nil, nil
 	}
@@ -148,7 +158,7 @@ func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger
 		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Logger: logger,
 		Proving: wire.CrawlerConfig{Transport: t.transport, Resolver: t.resolver},
 	})
-	if err == nil && c.Origin != "" {
+	if err == nil && (c.Origin != "" || c.ForwardAuth) {
 		go ready.Run(ctx) // the demo fetches nothing; its crawlers are the built-in snapshot's
 	}
 	return ready, err

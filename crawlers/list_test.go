@@ -141,11 +141,11 @@ func FuzzParseList(f *testing.F) {
 	})
 }
 
-// corpus returns the published lists in the directory that STILE_CORPUS names,
+// corpus returns the published lists in the directory that STILE_RANGES names,
 // by file, or nothing.
 func corpus(tb testing.TB) map[string][]netip.Prefix {
 	tb.Helper()
-	dir := os.Getenv("STILE_CORPUS")
+	dir := os.Getenv("STILE_RANGES")
 	files, _ := filepath.Glob(filepath.Join(dir, "crawler-ranges", "*.txt"))
 	if dir == "" || len(files) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func TestRealListsArePlausible(t *testing.T) {
 	for _, p := range corpus(t) {
 		n += len(p)
 	}
-	t.Logf("%d prefixes of real lists accepted (0: STILE_CORPUS is not set)", n)
+	t.Logf("%d prefixes of real lists accepted (0: STILE_RANGES is not set)", n)
 }
 
 // FuzzReadSnapshot: what is read can be written and read again, unchanged.

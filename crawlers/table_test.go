@@ -98,7 +98,7 @@ func TestTableOrderDoesNotMatter(t *testing.T) {
 }
 
 // BenchmarkLookup measures the table alone, and Verify with a browser's agent.
-// With STILE_CORPUS set it also runs on the published ranges of May 2026.
+// With STILE_RANGES set it also runs on the published ranges of May 2026.
 func BenchmarkLookup(b *testing.B) {
 	tables := map[string][]source{"generated": published(4200)}
 	if lists := corpus(b); lists != nil {

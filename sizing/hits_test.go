@@ -18,12 +18,12 @@ func hitLine(event, ip string, at time.Time, path string) string {
 	if event != "hit" {
 		reason, status = "limit", 429
 	}
-	return fmt.Sprintf(`{"time":"%s","severity":"INFO","event":"%s","reason":"%s","site":"s","host":"a.example","ip":"%s","key_type":"address","key":"%s","user_agent":"%s","method":"GET","path":"%s","sec_fetch_dest":"document","status":%d}`+"\n",
-		at.Format(time.RFC3339Nano), event, reason, ip, ip, browserUA(1), path, status)
+	return fmt.Sprintf(`{"time":"%s","severity":"INFO","event":"%s","reason":"%s","site":"s","host":"a.example","ip":"%s","key_type":"address","key":"%s","user_agent":"fetcher/%s","method":"GET","path":"%s","status":%d}`+"\n",
+		at.Format(time.RFC3339Nano), event, reason, ip, ip, ip[:4], path, status)
 }
 
-// TestHits: clients that left, slowed down, went on and spread are told apart,
-// and an engaged visitor among the refused is bad news.
+// TestHits: programs that left, slowed down, went on, spread, or were never told
+// are told apart, in a log without any crawler's proof.
 func TestHits(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 3, 5, 6, 0, 0, 0, time.UTC)
@@ -45,36 +45,36 @@ func TestHits(t *testing.T) {
 	run("192.0.2.2", 30, 6)
 	run("198.51.100.3", 30, 0)
 	run("203.0.113.1", 30, 10)
-	for i := 2; i < 7; i++ {
-		b.WriteString(hitLine("hit", fmt.Sprintf("203.0.113.%d", i), start.Add(4*time.Hour+time.Duration(i)*time.Second), "/n"))
+	for i := range 50 { // five successors
+		b.WriteString(hitLine("hit", fmt.Sprintf("203.0.113.%d", 2+i%5), start.Add(4*time.Hour+time.Duration(i)*time.Minute), "/n"))
 	}
 	b.WriteString(hitLine("would-limit", "198.51.100.200", start.Add(7*time.Hour+50*time.Minute), "/z"))
 	b.WriteString(line("192.0.2.77", 1, 1, "/other", "-", browserUA(1), 200) + "not a line\n")
-	r, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(b.String()))}, Options{Log: accesslog.Options{Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}})
+	r, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(b.String()))}, HitOptions{Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]Reaction{}
-	for _, c := range r.Clients {
-		got[c.Address] = c.Reaction
+	got := map[string]string{}
+	for _, c := range r.Abusers {
+		got[c.Client] = c.Outcome
 	}
-	for ip, want := range map[string]Reaction{"192.0.2.1": GoesOn, "192.0.2.2": Slowed, "198.51.100.3": Left, "203.0.113.1": Spread, "198.51.100.200": TooEarly} {
+	for ip, want := range map[string]string{"192.0.2.1": carriedOn, "192.0.2.2": slowed, "198.51.100.3": left, "203.0.113.1": spread, "198.51.100.200": notTold} {
 		if got[ip] != want {
-			t.Errorf("%s: %s, want %s", ip, got[ip], want)
+			t.Errorf("%s: %q, want %q", ip, got[ip], want)
 		}
 	}
-	if r.Refused != 5 || r.WouldLimit != 1 || r.Hits != 4*90+5 || r.Reasons["limit"] != r.Limited+1 || r.Keys["address"] != r.Limited+1 {
+	if r.Limited != 5 || r.WouldRefuse != 1 || r.Asked-r.Refused-r.WouldRefuse != 4*90+50 || r.Reasons[0].Name != "limit" || r.Reasons[0].Refused != r.Refused+1 {
 		t.Errorf("%+v", r)
 	}
-	if r.Log.Skipped["unrecognised"] != 1 || len(r.Notes) < 2 {
-		t.Errorf("skipped %v, notes %v", r.Log.Skipped, r.Notes)
+	if r.Log.Foreign != 2 || r.BadNews() {
+		t.Errorf("log %+v, bad news %v", r.Log, r.BadNews())
 	}
 	var out bytes.Buffer
 	if err := r.WriteText(&out); err != nil || !strings.Contains(out.String(), "spread") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	r.Pseudonymise([]byte("k"))
-	if strings.Contains(fmt.Sprint(r.Clients), "192.0.2.") {
+	if strings.Contains(fmt.Sprint(r.Abusers, r.Now), "192.0.2.") {
 		t.Error("an address is still there")
 	}
 }
@@ -114,9 +114,22 @@ func TestHitLogReadBack(t *testing.T) {
 		if m.Traffic.Pages != 100 || m.Traffic.Opaque != 30 || m.Everyone.PerHour.Max != 100 {
 			t.Errorf("%s: measured %+v", name, m.Traffic)
 		}
-		hits, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(log))}, Options{Log: accesslog.Options{Now: start.AddDate(1, 0, 0)}})
-		if err != nil || hits.Hits != 10 || hits.Limited != 90 || hits.Reasons["limit"] != 90 {
+		hits, err := Hits(context.Background(), []accesslog.Input{accesslog.Reader("hits", strings.NewReader(log))}, HitOptions{Now: start.AddDate(1, 0, 0)})
+		if err != nil || hits.Asked != 100 || hits.Refused != 90 || hits.LeftOut != 70 || hits.Reasons[0] != (HitCount{Name: "limit", Refused: 90}) {
 			t.Errorf("%s: %+v %v", name, hits, err)
 		}
+	}
+}
+
+// TestHitTableIsBounded: clients beyond the bound are in the totals.
+func TestHitTableIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHitCollector()
+	h.limit = 2
+	for i := range 5 {
+		h.take(&hitlog.Entry{Time: time.Date(2026, 9, 7, 0, 0, 0, 0, time.UTC), Event: hitlog.Limited, IP: fmt.Sprint("192.0.2.", i), KeyType: "address", Key: fmt.Sprint("192.0.2.", i)})
+	}
+	if h.r.Refused != 5 || len(h.clients) != 2 || h.r.Beyond != 3 {
+		t.Errorf("refused %d, %d clients, %d beyond", h.r.Refused, len(h.clients), h.r.Beyond)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stilehq/stile/sizing"
 )
 
 // commandNow runs a command line today, since the log of a live run is of today.
@@ -134,7 +136,7 @@ func TestHitLogFedBack(t *testing.T) {
 			}
 		}
 
-		var told hitReport
+		var told sizing.HitReport
 		r = commandNow(log, "report", "--json", "-")
 		if err := json.Unmarshal([]byte(r.stdout), &told); err != nil {
 			t.Fatalf("%v %s", err, r.stderr)

@@ -35,7 +35,7 @@ type Config struct {
 
 // callTimeout bounds a trip of the measurement. It is longer than a visitor would
 // wait: a slow answer is to be measured, not cut off.
-const callTimeout = 10 * time.Second
+const callTimeout = 30 * time.Second
 
 // Measure measures one store. On a store that is paid for by operation it costs
 // some 2,000 operations for the states, 4,096 for the spread keys and as many as

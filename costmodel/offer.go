@@ -119,7 +119,7 @@ func offers() []offer {
 				b.add("commands", "upstash.payg.command", q.Operations())
 				b.traffic("bandwidth", "upstash.payg.bandwidth", q)
 				return ""
-			}},
+			}, note: "an instance that sees thousands of clients may repeat an expiry at a client's second and third page: up to two commands more for each client and day"},
 		{id: "upstash-fixed", title: "Upstash, fixed plan", store: "upstash", provider: anywhere, shared: true, ceiling: "upstash.commands_per_second", wholeDatabase: true,
 			bill: upstashFixed, note: "the smallest plan whose bandwidth is enough"},
 		{id: "elasticache-node", title: "ElastiCache, one t4g.micro", store: "redis", provider: AWS, shared: true, bill: node("elasticache.node.micro"),

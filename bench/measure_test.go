@@ -26,7 +26,7 @@ var record = flag.String("record", "", "measure at length and write the results 
 // an operation count by state: writes, reads, expiries, round trips.
 type bill [4]int64
 
-const navigations = 16
+const navigations = 8
 
 // measure runs a measurement and checks it against bills per navigation.
 func measure(t *testing.T, url, server string, env map[string]string, want map[string]bill) *bench.Result {
@@ -37,7 +37,7 @@ func measure(t *testing.T, url, server string, env map[string]string, want map[s
 	}
 	c := bench.Config{
 		URL: url, Registry: registry, Getenv: func(n string) string { return env[n] }, Server: server,
-		Navigations: navigations, Duration: 50 * time.Millisecond, Keys: 256,
+		Navigations: navigations, Duration: 50 * time.Millisecond, Keys: 64,
 	}
 	if *record != "" {
 		c.Navigations, c.Duration, c.Keys = 256, 3*time.Second, 4096

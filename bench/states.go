@@ -69,7 +69,7 @@ func (g *rig) states(ctx context.Context, n int) ([]State, error) {
 			out = append(out, s)
 		}
 	}
-	networks, hours := max(2, n/16), min(4, max(2, n/64))
+	networks, hours := max(1, n/16), min(4, max(2, n/64))
 	for i, o := range []outer{
 		{StateEven2, 2, 1, networks, hours}, {StateOuter2, 2, 4, networks, hours}, {StateOuter20, 20, 4, networks, hours}, {StateOuter80, 80, 4, networks, hours},
 	} {

@@ -66,6 +66,12 @@ func (s *Store) Commands() int64 { return s.stats.commands.Load() }
 // Trips returns the number of pipelines sent so far.
 func (s *Store) Trips() int64 { return s.stats.trips.Load() }
 
+// Due reports whether Settle has anything to send.
+func (s *Store) Due() bool {
+	waiting, _ := s.Pending()
+	return waiting > 0
+}
+
 // Pending returns the number of expiries that wait for [Store.Settle] or for the
 // next Apply, and how many were given up because too many waited or the server
 // refused them several times.

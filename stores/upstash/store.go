@@ -72,6 +72,12 @@ func (s *Store) Trips() int64 { return s.client.trips.Load() }
 // next Apply, and how many were given up.
 func (s *Store) Pending() (waiting int, dropped int64) { return s.pending.Len() }
 
+// Due reports whether Settle has anything to send.
+func (s *Store) Due() bool {
+	waiting, _ := s.Pending()
+	return waiting > 0
+}
+
 // send sends row commands and then expiries in one request. The replies are
 // those of the row commands.
 func (s *Store) send(ctx context.Context, commands [][]string, expiries []bitfield.Expiry) ([]reply, error) {

@@ -156,7 +156,12 @@ func (s *Behind) apply(ctx context.Context, b *core.Batch) error {
 }
 
 // Settle reports what is due and does the inner store's leftover work.
-func (s *Behind) Settle(ctx context.Context) error { return s.flush(ctx, time.Now(), false) }
+func (s *Behind) Settle(ctx context.Context) error {
+	if s.size.Load() == 0 {
+		return settle(ctx, s.inner)
+	}
+	return s.flush(ctx, time.Now(), false)
+}
 
 // Flush reports everything unsent, whatever its age: at the end of a process.
 func (s *Behind) Flush(ctx context.Context) error { return s.flush(ctx, time.Now(), true) }

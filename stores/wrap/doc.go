@@ -62,6 +62,16 @@ func settle(ctx context.Context, s core.Store) error {
 	return nil
 }
 
+// due reports whether a store may have leftover work. Asking costs nothing, where
+// Settle would cost a deadline for every request.
+func due(s core.Store) bool {
+	if d, ok := s.(interface{ Due() bool }); ok {
+		return d.Due()
+	}
+	_, ok := s.(core.Settler)
+	return ok
+}
+
 // refuse gives every row the same error and returns it.
 func refuse(b *core.Batch, err error) error {
 	for i := range b.Rows {

@@ -33,6 +33,7 @@ type GuardConfig struct {
 type Guard struct {
 	inner   core.Store
 	timeout time.Duration
+	local   bool // the store declares that it is not shared: its memory is ours
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 }
 
@@ -57,11 +58,16 @@ func NewGuard(inner core.Store, c GuardConfig) *Guard {
 	if c.OnChange != nil {
 		settings.OnStateChange = func(_ string, _, to gobreaker.State) { c.OnChange(to.String()) }
 	}
-	return &Guard{inner: inner, timeout: c.Timeout, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)}
+	f, declared := inner.(core.Featurer)
+	return &Guard{inner: inner, timeout: c.Timeout, local: declared && !f.Features().Shared, breaker: gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)}
 }
 
-// Apply passes the batch on unless the breaker is open.
+// Apply passes the batch on unless the breaker is open. A store in this process
+// needs no guard, and gets none.
 func (g *Guard) Apply(ctx context.Context, b *core.Batch) error {
+	if g.local {
+		return g.inner.Apply(ctx, b)
+	}
 	done, err := g.breaker.Allow()
 	if err != nil {
 		return refuse(b, fmt.Errorf("store: not asked, it did not answer lately (%w): %w", err, core.ErrNotApplied))
@@ -76,7 +82,7 @@ func (g *Guard) Apply(ctx context.Context, b *core.Batch) error {
 // Settle does the leftover work within the same deadline, unless the breaker is
 // open: then it waits for a better time.
 func (g *Guard) Settle(ctx context.Context) error {
-	if g.breaker.State() == gobreaker.StateOpen {
+	if !due(g.inner) || g.breaker.State() == gobreaker.StateOpen {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
@@ -96,6 +102,9 @@ func healthy(err error) bool {
 
 // State returns "closed", "half-open" or "open".
 func (g *Guard) State() string { return g.breaker.State().String() }
+
+// Due reports whether Settle has something to do; it is the inner store\'s.
+func (g *Guard) Due() bool { return due(g.inner) }
 
 // Features are the inner store's.
 func (g *Guard) Features() core.Features { return features(g.inner) }

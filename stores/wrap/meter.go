@@ -75,6 +75,9 @@ func (m *Meter) Settle(ctx context.Context) error {
 	return err
 }
 
+// Due reports whether Settle has something to do; it is the inner store\'s.
+func (m *Meter) Due() bool { return due(m.inner) }
+
 // Features are the inner store's.
 func (m *Meter) Features() core.Features { return features(m.inner) }
 

@@ -93,6 +93,9 @@ func (s *Spend) Refused() int64 {
 // Settle passes on: the expiry of a record is always paid for.
 func (s *Spend) Settle(ctx context.Context) error { return settle(ctx, s.inner) }
 
+// Due reports whether Settle has something to do; it is the inner store\'s.
+func (s *Spend) Due() bool { return due(s.inner) }
+
 // Features are the inner store's.
 func (s *Spend) Features() core.Features { return features(s.inner) }
 

@@ -230,3 +230,14 @@ func TestMeter(t *testing.T) {
 		t.Errorf("%d trips in the latency buckets", sum)
 	}
 }
+
+// TestStackCostsNothingOverMemory: the wrappers of a store in this process
+// allocate nothing for a row of their own, nor for a Settle with nothing due.
+func TestStackCostsNothingOverMemory(t *testing.T) {
+	s := wrap.Stack(memory.New(memory.Config{}), wrap.GuardConfig{}, wrap.SpendConfig{})
+	b := &core.Batch{Now: noon, Rows: []core.Row{{Key: core.Key{Kind: rows.User, ID: "u"}, Until: noon.Unix() + 3600, Cells: []core.Cell{{Add: 1, Until: noon.Unix() + 3600}}}}}
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(200, func() { _ = s.Apply(ctx, b); _ = s.Settle(ctx) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

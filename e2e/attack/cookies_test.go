@@ -2,7 +2,9 @@ package attack_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,9 +12,6 @@ import (
 	"github.com/stilehq/stile/core/rows"
 	"github.com/stilehq/stile/identity"
 	"github.com/stilehq/stile/stores/memory"
-
-	"net/http"
-	"strings"
 )
 
 // cookieSite is a limiter with signed cookies, played without HTTP: what is
@@ -96,6 +95,9 @@ func TestCookieMinter(t *testing.T) {
 	}
 }
 
+// sharedNetworks is from how many networks TestCookieSharer reads.
+const sharedNetworks = 250
+
 // TestCookieSharer reads with one cookie from many networks: they are one
 // visitor.
 func TestCookieSharer(t *testing.T) {
@@ -107,12 +109,12 @@ func TestCookieSharer(t *testing.T) {
 	}
 	got := 0
 	for i := range 3 * perDay {
-		if page, _ := s.open(fmt.Sprintf("198.18.%d.%d", i%250, i/250+1), cookie, article(i)); page {
+		if page, _ := s.open(fmt.Sprintf("198.18.%d.%d", i%sharedNetworks, i/sharedNetworks+1), cookie, article(i)); page {
 			got++
 		}
 	}
 	if got != perDay {
-		t.Errorf("one cookie from %d networks got %d pages, want %d", 250, got, perDay)
+		t.Errorf("one cookie from %d networks got %d pages, want %d", sharedNetworks, got, perDay)
 	}
 }
 

@@ -191,15 +191,18 @@ func TestSlowCrawler(t *testing.T) {
 
 const slowPerHour = 21
 
+// inVictimsName is how many requests TestVictim's attacker makes.
+const inVictimsName = 1000
+
 // TestVictim: nobody can use up another's budget or slow it down.
 func TestVictim(t *testing.T) {
 	t.Parallel()
 	a := newArena(t, through, policyText)
 	const victim = "192.0.2.1"
-	for i := range 1000 {
+	for i := range inVictimsName {
 		a.fire(shot{path: article(i), from: "203.0.113.9", fields: []string{"X-Forwarded-For: " + victim, "X-Real-Ip: " + victim, "True-Client-Ip: " + victim}})
 	}
 	if got := a.day(func(i int) shot { return shot{path: article(i), from: victim} }); got != perDay {
-		t.Errorf("after 1000 requests in its name a victim gets %d pages, want %d", got, perDay)
+		t.Errorf("after %d requests in its name a victim gets %d pages, want %d", inVictimsName, got, perDay)
 	}
 }

@@ -47,6 +47,9 @@ func TestPersonas(t *testing.T) {
 	for _, figure := range []string{
 		fmt.Sprintf("%d an hour and %d a day", perHour, perDay), fmt.Sprintf("%s a day for a network", thousands(perNetwork)),
 		fmt.Sprintf("%d pages an hour", slowPerHour), fmt.Sprintf("%s a day", thousands(claimsPerDay)),
+		fmt.Sprintf("at most %s pages", thousands(mostAsked)), fmt.Sprintf("%d shapes of request smuggling", len(smuggled)),
+		fmt.Sprintf("| %d connections that send", slowConnections), fmt.Sprintf("%s requests in its name", thousands(inVictimsName)),
+		fmt.Sprintf("from %d networks | one visitor: %d a day", sharedNetworks, perDay),
 	} {
 		if !strings.Contains(head+tail, figure) {
 			t.Errorf("%s does not say %q", page, figure)

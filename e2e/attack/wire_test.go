@@ -43,11 +43,14 @@ func send(t *testing.T, addr, raw string) string {
 	return string(got)
 }
 
+// slowConnections is how many connections TestSlowloris holds open at a time.
+const slowConnections = 200
+
 // TestSlowloris: headers that come a byte at a time, and bodies that never end,
 // hold nobody else up and are cut.
 func TestSlowloris(t *testing.T) {
 	t.Parallel()
-	const slow = 200
+	const slow = slowConnections
 	origin := stand.NewOrigin(t)
 	s := stand.Start(t, wirePolicy, stand.Options{Origin: origin.URL, Server: gate.ServerConfig{ReadHeaderTimeout: 700 * time.Millisecond}})
 	var cut atomic.Int64

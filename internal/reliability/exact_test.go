@@ -47,10 +47,16 @@ func TestFourProcessesOneLimit(t *testing.T) {
 			url := open(t)
 			// A long deadline: this is about counting, on a machine that may be busy.
 			text := policyText(100, "open", 20*time.Second)
+			ways := 16
+			if name == "firestore" {
+				// The emulator locks a document for a second or two at a time, which
+				// production does not; 64 writers of one document starve one another.
+				ways = 4
+			}
 			var cmds []*exec.Cmd
 			var outs []*bytes.Buffer
 			for range 4 {
-				cmd, out := start(t, job{Store: url, Policy: text, Hits: 250, Ways: 16})
+				cmd, out := start(t, job{Store: url, Policy: text, Hits: 250, Ways: ways})
 				cmds, outs = append(cmds, cmd), append(outs, out)
 			}
 			var all done

@@ -6,7 +6,8 @@
 // with the transforms' results, so the new counts come back with the write. The
 // high-level client drops those results, hence cloud.google.com/go/firestore/apiv1.
 // That client retries Commit on its own, which would count twice when a reply is
-// lost; its retries are switched off here and nothing is ever sent again.
+// lost; its retries are switched off here. The one answer after which a Commit is
+// sent again is ABORTED, a few times within the deadline: it was rolled back.
 //
 // # What an algorithm costs
 //

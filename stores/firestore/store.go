@@ -69,7 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		defer cancel()
 		// A commit of nothing is billed nothing and takes the very way of a hit:
 		// name, dial, TLS, token, project. Its outcome is Probe's business.
-		_, _ = s.commit(ctx, nil, gax.WithGRPCOptions(grpc.WaitForReady(true)))
+		_, _ = s.commitOnce(ctx, nil, gax.WithGRPCOptions(grpc.WaitForReady(true)))
 	}
 	return s, nil
 }

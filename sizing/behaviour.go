@@ -2,6 +2,7 @@ package sizing
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/stilehq/stile/core"
@@ -27,6 +28,8 @@ type facts struct {
 	peakHour   int
 	peakDay    int
 	peakMinute int
+	peakSlide  int     // the most that an hour's window held as it slid, by either way of counting
+	burst      bool    // faster than anybody reads
 	medianGap  float64 // seconds between pages; 0: fewer than two
 	steady     bool    // gaps nearly equal: a timer, not a reader
 	longDay    bool    // awake in eighteen or more hours of one day
@@ -73,6 +76,7 @@ func (m *measurement) unfold(cl *client, f *facts) {
 	zone := collector{opts: m.opts}
 	var gaps []int
 	last := int64(-1)
+	var slide slidingPeak
 	hoursOfDay := map[int32]int{}
 	for i := range cl.hours {
 		h := &cl.hours[i]
@@ -92,6 +96,7 @@ func (m *measurement) unfold(cl *client, f *facts) {
 			if k := int(x.sec / 60); k != minute {
 				minute, inMinute = k, 0
 			}
+			slide.add(at)
 			inMinute++
 			f.peakMinute = max(f.peakMinute, inMinute)
 			if last >= 0 && at-last < 7200 {
@@ -110,14 +115,51 @@ func (m *measurement) unfold(cl *client, f *facts) {
 	for _, n := range hoursOfDay {
 		f.longDay = f.longDay || n >= 18
 	}
+	f.peakSlide = max(f.peakHour, slide.peak)
+	f.burst = f.peakMinute >= burstMinute
 	if len(gaps) > 0 {
 		slices.Sort(gaps)
 		f.medianGap = float64(gaps[len(gaps)/2])
+		f.burst = f.burst || len(gaps) >= burstGaps && f.medianGap < 1
 		if n := len(gaps); n >= 12 {
 			spread := float64(gaps[n*3/4] - gaps[n/4])
 			f.steady = f.medianGap >= 5 && spread < 0.25*f.medianGap
 		}
 	}
+}
+
+const (
+	burstMinute = 30 // pages in a minute that no person opens
+	// With fewer gaps, two tabs opened at once or a redirect would make a program
+	// of a person.
+	burstGaps = 5
+)
+
+// A slidingPeak is the most pages that an hour's window held at any page, over the
+// exact hour before it and as the sliding-window counter estimates it: a visit
+// that straddles the full hour is in neither of its address-hours as a whole.
+type slidingPeak struct {
+	peak       int
+	recent     []int64 // pages of the hour before, oldest first
+	hour       int64
+	this, prev int
+}
+
+func (s *slidingPeak) add(at int64) {
+	for len(s.recent) > 0 && s.recent[0] <= at-3600 {
+		s.recent = s.recent[1:]
+	}
+	s.recent = append(s.recent, at)
+	if h := at / 3600; h != s.hour {
+		s.prev = s.this
+		if h != s.hour+1 {
+			s.prev = 0
+		}
+		s.hour, s.this = h, 0
+	}
+	s.this++
+	left := float64(3600-at%3600) / 3600
+	s.peak = max(s.peak, len(s.recent), int(math.Ceil(float64(s.prev)*left))+s.this)
 }
 
 // embedded finds page-like requests that a page itself made: three or more that
@@ -200,7 +242,7 @@ func (n *norms) like(cl *client) bool {
 // has, so a tenth of the usual ratio will do.
 func (n *norms) loads(cl *client) bool {
 	pages := float64(max(cl.pages, 1))
-	if n.agentsLogged && float64(cl.browser) < 0.5*pages || float64(cl.errors) > 0.5*pages {
+	if n.agentsLogged && float64(cl.browser) < 0.5*pages || cl.fails() {
 		return false
 	}
 	switch {
@@ -212,6 +254,10 @@ func (n *norms) loads(cl *client) bool {
 	}
 	return true
 }
+
+// fails reports whether most pages that a client asks for do not exist: links do
+// not lead there, guesses do.
+func (cl *client) fails() bool { return 2*cl.errors > cl.pages }
 
 // sharedFrom is the number of agents from which an address is held to be many
 // people: a household has fewer, and one person's browser updates less often.
@@ -226,7 +272,7 @@ func (m *measurement) judge(cl *client, f *facts) kind {
 		return shared
 	case cl.pages < 2:
 		return single
-	case !like, f.steady, f.longDay:
+	case !like, f.steady, f.longDay, f.burst:
 		return robotic
 	}
 	return engaged

@@ -101,6 +101,94 @@ func TestOneProxy(t *testing.T) {
 	}
 }
 
+// TestLoneScanner: who asks for what does not exist under many names is no proxy,
+// however alone in the log; nor is a quiet one.
+func TestLoneScanner(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{60, 300} {
+		var b strings.Builder
+		for i := range n {
+			status := 404
+			if i%20 == 0 {
+				status = 200
+			}
+			b.WriteString(line("198.51.100.31", i/60, i%60, fmt.Sprintf("/wp-%d", i), "-", browserUA(i%50), status))
+		}
+		r := measure(t, b.String(), Options{})
+		if r.Proposal.Finding == OneProxy || len(r.Abusers) != 1 || r.Abusers[0].Address != "198.51.100.31" || !strings.HasPrefix(r.Abusers[0].Verdict, "scanner: 95 %") {
+			t.Errorf("%d pages: %s, abusers %+v", n, r.Proposal.Finding, r.Abusers)
+		}
+	}
+}
+
+// TestBurst: dozens of pages in a second, or half a hundred in a minute, are no
+// engaged visitor, even with assets and links; a reader who opens three tabs at
+// once is.
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	background, _ := generate(t, loggen.Config{Seed: 5, Days: 1, Humans: 300, Assets: 2, Start: time.Date(2026, 3, 5, 0, 0, 0, 0, time.UTC)})
+	for name, c := range map[string]struct {
+		pages   int
+		at      func(i int) (min, sec int)
+		engaged bool
+	}{
+		"in a second":   {24, func(i int) (int, int) { return 1, 7 }, false},
+		"in a minute":   {31, func(i int) (int, int) { return 1, i * 59 / 31 }, false},
+		"pairs":         {24, func(i int) (int, int) { return i / 4, i % 4 / 2 * 17 }, false},
+		"a quick click": {29, func(i int) (int, int) { return i / 5, []int{0, 5, 21, 33, 50}[i%5] }, true},
+		"three tabs":    {3, func(i int) (int, int) { return 1, 7 }, true},
+	} {
+		var b strings.Builder
+		b.WriteString(background)
+		for i := range c.pages {
+			min, sec := c.at(i)
+			path := fmt.Sprintf("/articles/%d", i)
+			b.WriteString(line("198.51.100.41", min, sec, path, "https://www.example.org/", browserUA(1), 200))
+			b.WriteString(line("198.51.100.41", min, sec, "/css/app.css", "https://www.example.org"+path, browserUA(1), 200))
+			b.WriteString(line("198.51.100.41", min, sec, "/js/app.js", "https://www.example.org"+path, browserUA(1), 200))
+		}
+		r := replay(t, b.String(), ReplayOptions{Policy: hourDay(2, 2)})
+		got := r.client("198.51.100.41")
+		if (got.Class == "engaged") != c.engaged || got.Pages != int64(c.pages) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestLimitAbove: above everybody where there is room below the abuser, above the
+// p99.9 where there is not, and no outlier sets a limit.
+func TestLimitAbove(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ p999, most, abuser, want int }{
+		{30, 30, 0, 45}, {30, 90, 0, 90}, {30, 91, 0, 100}, {30, 151, 0, 45},
+		{30, 90, 500, 90}, {30, 90, 91, 90}, {30, 91, 92, 45}, {30, 91, 93, 92}, {30, 40, 44, 41}, {30, 40, 41, 35}, {30, 30, 100, 45},
+	} {
+		if got := limitAbove(c.p999, c.most, c.abuser); got != c.want {
+			t.Errorf("p99.9 %d, most %d, abuser %d: %d, want %d", c.p999, c.most, c.abuser, got, c.want)
+		}
+	}
+}
+
+// TestSlidingPeak: the hour that slides over a full hour holds both sides.
+func TestSlidingPeak(t *testing.T) {
+	t.Parallel()
+	var s slidingPeak
+	for i := range int64(10) {
+		s.add(3600 - 10 + 2*i)
+	}
+	if s.peak != 10 { // in two hours five and five
+		t.Errorf("peak %d, want 10", s.peak)
+	}
+	s = slidingPeak{}
+	for range 8 { // at the beginning of an hour, and a page later than an hour after
+		s.add(7200)
+	}
+	s.add(7200 + 3600 + 36)
+	if s.peak != 9 { // the counter still estimates 99 % of eight
+		t.Errorf("peak %d, want 9", s.peak)
+	}
+}
+
 // TestTooLittleData says how much it takes, and proposes nothing.
 func TestTooLittleData(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,8 @@ const (
 // more in a day or an hour than nearly every engaged visitor ever did.
 func (m *measurement) heavies(r *Report) {
 	hour, day := r.Humans.PerHour.P999, r.Humans.PerDay.P999
-	if r.Humans.PerDay.Count < 20 { // nobody to compare with
+	alone := r.Humans.PerDay.Count < 20 // nobody to compare with
+	if alone {
 		hour, day = 60, 100
 	}
 	for _, cl := range m.clients {
@@ -27,7 +28,7 @@ func (m *measurement) heavies(r *Report) {
 		case cl.key.group != visitors:
 		case f.kind == shared && cl.pages > int64(max(day, 2*sharedFrom)):
 			r.Shared = append(r.Shared, m.heavy(cl, f, m.sharedVerdict(cl)))
-		case f.kind == robotic && (f.peakDay > day || f.peakHour > hour):
+		case f.kind == robotic && (f.peakDay > day || f.peakHour > hour || alone && cl.pages >= proxyPages && cl.fails()):
 			r.Abusers = append(r.Abusers, m.heavy(cl, f, m.abuserVerdict(cl, f)))
 		}
 	}
@@ -97,7 +98,7 @@ func (m *measurement) abuserVerdict(cl *client, f *facts) string {
 	pages := float64(max(cl.pages, 1))
 	var why string
 	switch {
-	case float64(cl.errors) > 0.5*pages:
+	case cl.fails():
 		why = fmt.Sprintf("scanner: %.0f %% of its pages do not exist", 100*float64(cl.errors)/pages)
 	case len(cl.agents) >= sharedFrom:
 		return fmt.Sprintf("one program with %d User-Agents: %.2f assets a page where browsers here load %.1f", len(cl.agents), float64(cl.assets)/pages, m.norms.assetsPerPage)
@@ -105,6 +106,8 @@ func (m *measurement) abuserVerdict(cl *client, f *facts) string {
 		why = "a program, and does not hide it"
 	case m.norms.assetsLogged && float64(cl.assets) < 0.1*m.norms.assetsPerPage*pages:
 		why = fmt.Sprintf("a browser's name, but %.2f assets a page where browsers here load %.1f", float64(cl.assets)/pages, m.norms.assetsPerPage)
+	case f.burst:
+		why = fmt.Sprintf("%d pages in one minute, half of them %.0f seconds or less after another: nobody reads so fast", f.peakMinute, f.medianGap)
 	case f.steady:
 		why = fmt.Sprintf("a page every %.0f seconds, like a clock", f.medianGap)
 	case f.longDay:

@@ -30,6 +30,8 @@ type Proposal struct {
 	// limits reach, as written beside them in the policy.
 	AbuserHour int `json:"abuser_per_hour,omitempty"`
 	AbuserDay  int `json:"abuser_per_day,omitempty"`
+
+	exempt []exemption
 }
 
 // Effect estimates, from the hourly counts, what the limits would do; a replay
@@ -54,6 +56,10 @@ const (
 	// agents than one developer's machine has.
 	proxyShare  = 0.9
 	proxyAgents = 10
+	proxyPages  = 50
+	// An engaged visitor beyond so many times the p99.9 sets no limit: a program
+	// that passes for a person would set its own.
+	outlier = 5
 )
 
 func (m *measurement) propose(r *Report) Proposal {
@@ -67,7 +73,7 @@ func (m *measurement) propose(r *Report) Proposal {
 	p.Effect.LargestShare = float64(top.pages) / float64(total)
 	p.Effect.LargestAgents = len(top.agents)
 	m.roboticShare(&p.Effect, total)
-	if p.Effect.LargestShare >= proxyShare && len(top.agents) >= proxyAgents && total >= 50 {
+	if p.Effect.LargestShare >= proxyShare && len(top.agents) >= proxyAgents && total >= proxyPages && !top.fails() {
 		p.Finding = OneProxy
 		p.Text = []string{
 			fmt.Sprintf("This is your proxy: %s carries %.1f %% of all pages with %d User-Agents.", m.name(top), 100*p.Effect.LargestShare, len(top.agents)),
@@ -76,15 +82,17 @@ func (m *measurement) propose(r *Report) Proposal {
 		return p
 	}
 	h := &r.Humans
-	p.Hour, p.Day = niceAbove(max(h.PerHour.P999, 4)), niceAbove(max(h.PerDay.P999, 10))
 	lightest := m.lightestAbuser(r, h.PerDay.P999)
 	if lightest != nil {
 		p.AbuserHour, p.AbuserDay = lightest.PeakHour, lightest.PeakDay
-		if p.Day >= lightest.PeakDay {
-			p.Day = between(h.PerDay.P999, lightest.PeakDay)
-		}
 	}
-	p.Hour = min(p.Hour, p.Day)
+	p.Day = limitAbove(max(h.PerDay.P999, 10), h.PerDay.Max, p.AbuserDay)
+	// An abuser whom the hour would not reach anyway bounds the day only.
+	abuserHour := p.AbuserHour
+	if abuserHour <= niceAbove(max(h.PerHour.P999, 4)) {
+		abuserHour = 0
+	}
+	p.Hour = min(limitAbove(max(h.PerHour.P999, 4), m.engagedSlide(), abuserHour), p.Day)
 	m.effect(&p.Effect, p.Hour, p.Day)
 	r.Networks = m.networks(p.Day)
 
@@ -107,6 +115,7 @@ func (m *measurement) propose(r *Report) Proposal {
 		}
 	default:
 		p.Finding = Limits
+		p.exempt = append(m.sharedExemptions(&p, r), m.ownExemptions(&p)...)
 		p.Text = m.limitsText(&p, r)
 	}
 	if p.Finding != Limits {
@@ -208,20 +217,51 @@ func (m *measurement) abuserBelow(r *Report, p999 int) bool {
 	return true
 }
 
-// niceAbove leaves half as much again above a quantile, rounded up to a number
-// that people remember.
-func niceAbove(n int) int {
-	x := float64(n) * 1.5
-	step := 1.0
+// niceAbove leaves half as much again above a quantile.
+func niceAbove(n int) int { return nice((3*n + 1) / 2) }
+
+// nice rounds up to a number that people remember.
+func nice(n int) int {
+	step := 1
 	switch {
-	case x > 200:
+	case n > 200:
 		step = 50
-	case x > 50:
+	case n > 50:
 		step = 10
-	case x > 20:
+	case n > 20:
 		step = 5
 	}
-	return int(math.Ceil(x/step) * step)
+	return (n + step - 1) / step * step
+}
+
+// limitAbove is a limit for people of whom one in a thousand loads more than p999
+// and nobody more than most: above most if that leaves it below the abuser (0:
+// none), else above the p99.9 alone.
+func limitAbove(p999, most, abuser int) int {
+	if most > outlier*p999 {
+		most = p999
+	}
+	limit := max(niceAbove(p999), nice(most))
+	switch {
+	case abuser == 0 || limit < abuser:
+		return limit
+	case most+1 < abuser:
+		return between(most, abuser)
+	case niceAbove(p999) < abuser:
+		return niceAbove(p999)
+	}
+	return between(p999, abuser)
+}
+
+// engagedSlide is the most that a sliding hour of an engaged visitor held.
+func (m *measurement) engagedSlide() int {
+	most := 0
+	for _, cl := range m.clients {
+		if f := m.facts[cl]; cl.key.group == visitors && f.kind == engaged {
+			most = max(most, f.peakSlide)
+		}
+	}
+	return most
 }
 
 // between is the geometric middle of people and abuser.

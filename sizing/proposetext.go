@@ -23,7 +23,7 @@ func (m *measurement) limitsText(p *Proposal, r *Report) []string {
 	if p.Effect.SharedCut > 0 {
 		out = append(out, fmt.Sprintf("Shared addresses that would have met a limit: %d. The policy lists them as exceptions, with the evidence.", p.Effect.SharedCut))
 	}
-	return out
+	return append(out, exemptText(p.exempt)...)
 }
 
 func (m *measurement) distributedText(p *Proposal, r *Report) []string {
@@ -121,21 +121,6 @@ func policyFile(p *Proposal, r *Report) string {
 	w("  period: %s/%s\n", r.From.Format("2006-01-02"), r.To.Format("2006-01-02"))
 	w("  human_p999_per_hour: %d\n  human_p999_per_day: %d\n", r.Humans.PerHour.P999, r.Humans.PerDay.P999)
 	w("  abuser_per_hour: %d\n  abuser_per_day: %d\n", p.AbuserHour, p.AbuserDay)
-	var shared []Heavy
-	for _, s := range r.Shared {
-		if (s.PeakHour > p.Hour || s.PeakDay > p.Day) && !strings.HasPrefix(s.Address, "name-or-digest") {
-			shared = append(shared, s)
-		}
-	}
-	if len(shared) > 0 {
-		w("exempt:\n  networks:\n")
-		for _, s := range shared {
-			cidr := s.Address
-			if !strings.Contains(cidr, "/") {
-				cidr += "/32"
-			}
-			w("    - {cidr: %q, reason: %q}\n", cidr, fmt.Sprintf("%s; peak %d an hour, %d a day", s.Verdict, s.PeakHour, s.PeakDay))
-		}
-	}
+	writeExemptions(&b, p.exempt)
 	return b.String()
 }

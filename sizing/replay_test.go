@@ -12,6 +12,7 @@ import (
 
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/core/rows"
+	"github.com/stilehq/stile/policy"
 	"github.com/stilehq/stile/sizing/accesslog"
 	"github.com/stilehq/stile/sizing/loggen"
 	"github.com/stilehq/stile/stores/memory"
@@ -79,7 +80,7 @@ func TestReplayProposal(t *testing.T) {
 		if abuser.Class != "robotic" || abuser.Refused != want || abuser.ByBucket["day"] != want {
 			t.Errorf("seed %d: abuser %+v, want %d refused by the day limit of %d", seed, abuser, want, m.Proposal.Day)
 		}
-		if c := r.class("engaged"); c.Limited > 2 {
+		if c := r.class("engaged"); c.Limited != 0 {
 			t.Errorf("seed %d: %v", seed, c)
 		}
 		if c := r.class("shared"); c.Refused != 0 || c.Addresses != 1 {
@@ -92,6 +93,51 @@ func TestReplayProposal(t *testing.T) {
 		if got := bare.class("shared").Refused; got != r.Exceptions[0].Saved {
 			t.Errorf("seed %d: the exception saves %d, without it %d are refused", seed, r.Exceptions[0].Saved, got)
 		}
+	}
+}
+
+// TestReplayWrittenProposal: the policy as it is written, exceptions and all,
+// refuses neither engaged visitors nor the university nor the site's own monitor
+// and office, over twenty seeds.
+func TestReplayWrittenProposal(t *testing.T) {
+	t.Parallel()
+	for seed := uint64(1); seed <= 20; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			log, truth := generate(t, planted(seed))
+			var b strings.Builder
+			b.WriteString(log)
+			for i := range 300 { // the office's own script, and a scraper that calls itself a monitor
+				b.WriteString(strings.Replace(line("198.51.100.77", i/60, i%60, fmt.Sprintf("/o/%d", i), "-", "smoke-test/1", 200), "05/Mar", "02/Mar", 1))
+				b.WriteString(strings.Replace(line("198.51.100.88", i/60, i%60, fmt.Sprintf("/s/%d", i), "-", "Pingdom.com_bot_version_1.4", 200), "05/Mar", "02/Mar", 1))
+			}
+			o := Options{Monitoring: []netip.Prefix{netip.MustParsePrefix("198.51.100.76/30")}}
+			m := measure(t, b.String(), o)
+			f, _, err := policy.Parse("proposed.yaml", []byte(m.Proposal.Policy), nil)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, m.Proposal.Policy)
+			}
+			p, err := f.Core(time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := replay(t, b.String(), ReplayOptions{Options: o, Policy: p})
+			for _, class := range []string{"engaged", "shared"} {
+				if c := r.class(class); c.Refused != 0 || c.Addresses == 0 {
+					t.Errorf("%v; %d an hour, %d a day", c, m.Proposal.Hour, m.Proposal.Day)
+				}
+			}
+			if c := r.class("monitoring"); c.Limited != 1 || r.client("198.51.100.88").Refused != int64(300-min(m.Proposal.Hour, m.Proposal.Day)) {
+				t.Errorf("%v; want the false monitor alone limited", c)
+			}
+			if want := "# not exempt: 198.51.100.88/32 says to be Pingdom but asks for"; !strings.Contains(m.Proposal.Policy, want) ||
+				!strings.Contains(m.Proposal.Policy, "198.51.100.76/30") || !strings.Contains(m.Proposal.Policy, truth.Monitors[0]+"/32") {
+				t.Errorf("want %q and the exceptions in\n%s", want, m.Proposal.Policy)
+			}
+			if got := r.client(truth.Abuser.Address).Refused; got != truth.Abuser.Pages-plantedDays*int64(m.Proposal.Day) {
+				t.Errorf("the abuser lost %d", got)
+			}
+		})
 	}
 }
 
@@ -124,7 +170,7 @@ func TestReplayNeverFires(t *testing.T) {
 	p := core.Policy{Site: "test", Claims: core.ClaimsOff, Buckets: []core.Bucket{
 		{Name: "flood", Key: rows.Address, Algorithm: core.FixedWindow, Limit: 250_000, Window: 5 * time.Minute}}}
 	r := replay(t, log, ReplayOptions{Policy: p})
-	if r.Refused != 0 || !r.Buckets[0].Never || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "never fires on this log") || r.BadNews() {
+	if r.Refused != 0 || !r.Buckets[0].Never || r.Buckets[0].Window != "5m" || len(r.Notes) == 0 || !strings.Contains(r.Notes[0], "never fires on this log") || r.BadNews() {
 		t.Errorf("%+v", r)
 	}
 }

@@ -57,7 +57,7 @@ func (rp *replayer) result(m *measurement) *Replayed {
 		return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Name, b.Name))
 	})
 	for i, b := range rp.opts.Policy.Buckets {
-		out.Buckets = append(out.Buckets, ReplayBucket{Name: b.Name, Key: b.Key.String(), Limit: b.Limit, Window: b.Window.String(), Refused: perBucket[i], Never: perBucket[i] == 0})
+		out.Buckets = append(out.Buckets, ReplayBucket{Name: b.Name, Key: b.Key.String(), Limit: b.Limit, Window: windowText(b.Window), Refused: perBucket[i], Never: perBucket[i] == 0})
 	}
 	slices.SortStableFunc(out.Limited, func(a, b ReplayClient) int { return cmp.Compare(b.Refused, a.Refused) })
 	out.LimitedAddresses = len(out.Limited)
@@ -110,4 +110,15 @@ func (r *Replayed) notes(rp *replayer, m *measurement) {
 	if m.norms.embedded > 0 {
 		add("%d page-like requests were parts of a page by their referrers; a live Stile tells them by their headers, this replay counted them.", m.norms.embedded)
 	}
+}
+
+// windowText writes a window as a policy file does: 1h, 24h, 5m.
+func windowText(d time.Duration) string {
+	switch {
+	case d > 0 && d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d > 0 && d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Plots are small SVG drawings without scripts. Colours come from the page's
@@ -31,6 +32,25 @@ func (d *drawing) text(x, y float64, anchor, class, s string) {
 
 func (d *drawing) rule(x1, y1, x2, y2 float64, class string) {
 	fmt.Fprintf(d, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
+}
+
+// textWidth is about what a text takes at the page's size, on the wide side:
+// fonts differ.
+func textWidth(s string) float64 { return 6.8 * float64(utf8.RuneCountInString(s)) }
+
+// beside writes a label to the left ("end") or the right ("start") of a line, or
+// to the other side where it would leave the drawing.
+func (d *drawing) beside(x, y float64, anchor, s string) {
+	const gap = 4
+	w := textWidth(s) + gap
+	if anchor == "end" && x-w < plotL || anchor == "start" && x+w <= plotW {
+		anchor = "start"
+		x += gap
+	} else {
+		anchor = "end"
+		x -= gap
+	}
+	d.text(x, y, anchor, "mark", s)
 }
 
 func (d *drawing) done() template.HTML {
@@ -82,13 +102,14 @@ func distributionPlot(title string, people, all Distribution, limit int) templat
 	bars(all, "all")
 	bars(people, "people")
 	d.rule(plotL, plotH-plotBot, plotW-plotR, plotH-plotBot, "axis")
+	// One label a row, or two lines near one another would write over each other.
 	if people.P999 > 0 {
 		d.rule(x(float64(people.P999)), plotTop, x(float64(people.P999)), plotH-plotBot, "quantile")
-		d.text(x(float64(people.P999))-4, plotTop+10, "end", "mark", fmt.Sprintf("p99.9 %d", people.P999))
+		d.beside(x(float64(people.P999)), plotTop+10, "end", fmt.Sprintf("p99.9 %d", people.P999))
 	}
 	if limit > 0 {
 		d.rule(x(float64(limit)), plotTop, x(float64(limit)), plotH-plotBot, "limit")
-		d.text(x(float64(limit))+4, plotTop+10, "start", "mark", fmt.Sprintf("limit %d", limit))
+		d.beside(x(float64(limit)), plotTop+24, "start", fmt.Sprintf("limit %d", limit))
 	}
 	d.text(plotW-plotR, plotH-4, "end", "tick", "pages")
 	return d.done()
@@ -141,7 +162,17 @@ type cutBar struct {
 // cutPlot draws the pages of each class: let through, and cut by each bucket.
 func cutPlot(bars []cutBar, buckets []string) template.HTML {
 	d := newDrawing("pages let through and refused, by class")
-	const left = 150
+	label := func(b cutBar) string {
+		total := b.Passed
+		for _, n := range b.Cut {
+			total += n
+		}
+		return fmt.Sprintf("%s (%s)", b.Name, short(float64(total)))
+	}
+	left := 60.0
+	for _, b := range bars {
+		left = min(max(left, textWidth(label(b))+12), plotW/2)
+	}
 	row := float64(plotH-plotTop-plotBot) / float64(max(len(bars), 1))
 	for i, b := range bars {
 		total := b.Passed
@@ -149,13 +180,13 @@ func cutPlot(bars []cutBar, buckets []string) template.HTML {
 			total += n
 		}
 		y := plotTop + row*float64(i)
-		d.text(left-8, y+row*0.6, "end", "mark", fmt.Sprintf("%s (%s)", b.Name, short(float64(total))))
-		x := float64(left)
+		d.text(left-8, y+row*0.5+4, "end", "mark", label(b))
+		x := left
 		part := func(n int64, class, what string) {
 			if n == 0 {
 				return
 			}
-			w := (plotW - left - plotR) * float64(n) / float64(total)
+			w := (plotW - left - plotR) * float64(n) / float64(max(total, 1))
 			fmt.Fprintf(d, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="%s"><title>%s: %d of %d</title></rect>`, x, y+row*0.15, max(w, 1), row*0.7, class, template.HTMLEscapeString(what), n, total)
 			x += w
 		}
@@ -164,16 +195,34 @@ func cutPlot(bars []cutBar, buckets []string) template.HTML {
 			part(b.Cut[name], fmt.Sprintf("cut%d", k%4), "cut by "+name)
 		}
 	}
-	x := float64(left)
 	legend := append([]string{"let through"}, buckets...)
+	wide := 0.0
+	for i := range legend {
+		legend[i] = clipped(legend[i], 24)
+		wide += textWidth(legend[i]) + 26
+	}
+	x := min(left, max(plotW-wide, 2)) // many names begin further left
 	for i, name := range legend {
 		class := "people"
 		if i > 0 {
 			class = fmt.Sprintf("cut%d", (i-1)%4)
 		}
+		if w := textWidth(name) + 16; x+w > plotW {
+			d.text(x, plotH-9, "start", "tick", "…")
+			break
+		}
 		fmt.Fprintf(d, `<rect x="%.1f" y="%d" width="10" height="10" class="%s"/>`, x, plotH-18, class)
 		d.text(x+14, plotH-9, "start", "tick", name)
-		x += 30 + 7*float64(len(name))
+		x += textWidth(name) + 26
 	}
 	return d.done()
+}
+
+// clipped shortens a name that would push the others out.
+func clipped(s string, to int) string {
+	r := []rune(s)
+	if len(r) <= to {
+		return s
+	}
+	return string(r[:to-1]) + "…"
 }

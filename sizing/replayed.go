@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stilehq/stile/core"
+	"github.com/stilehq/stile/core/rows"
 )
 
 // The classes of a replay beside the kinds of visitors (single, engaged, shared,
@@ -191,6 +192,17 @@ func when(t time.Time) string {
 		return "-"
 	}
 	return t.Format("2 Jan 15:04:05")
+}
+
+// addressLimit is the lowest limit by address with that window; 0 = none.
+func (r *Replayed) addressLimit(window time.Duration) int {
+	least := int64(0)
+	for _, b := range r.Buckets {
+		if d, err := time.ParseDuration(b.Window); err == nil && d == window && b.Key == rows.Address.String() && (least == 0 || b.Limit < least) {
+			least = b.Limit
+		}
+	}
+	return int(least)
 }
 
 // plot draws who is cut by which limit.

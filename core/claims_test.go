@@ -113,7 +113,11 @@ func TestLiarsAreCharged(t *testing.T) {
 		{"image", "/article", headerMap{"Sec-Fetch-Dest": "image"}, html, true},
 		{"font", "/article", headerMap{"Sec-Fetch-Dest": "font"}, html, true},
 		{"asset path", "/article.png", headerMap{"Sec-Fetch-Dest": "image"}, html, true},
-		{"upgrade", "/article", headerMap{"Upgrade": "websocket"}, html, true},
+		{"a document with an asset's name", "/article.png", headerMap{"Sec-Fetch-Dest": "document"}, html, true},
+		{"the same, saying nothing", "/article.png", nil, html, false}, // a claim
+		{"a favicon answered with a page", "/favicon.ico", headerMap{"Sec-Fetch-Dest": "image"}, html, false},
+		{"a handshake answered with a page", "/article", headerMap{"Upgrade": "websocket"}, html, false}, // a claim
+		{"page data", "/x/__data.json", headerMap{"Sec-Fetch-Dest": "empty"}, html, false},
 		{"a real image", "/article", headerMap{"Sec-Fetch-Dest": "image"}, Answer{Status: 200, ContentType: "image/png"}, false},
 		{"a missing image", "/x.png", headerMap{"Sec-Fetch-Dest": "image"}, Answer{Status: 404, ContentType: "text/html"}, false},
 		{"frame", "/article", headerMap{"Sec-Fetch-Dest": "iframe"}, html, false},
@@ -136,6 +140,29 @@ func TestLiarsAreCharged(t *testing.T) {
 		}
 		if want := map[bool]int{true: 2}[tt.charged]; admitted != want || refused != map[bool]int{true: 3}[tt.charged] {
 			t.Errorf("%s: %d charged and admitted, %d refused", tt.name, admitted, refused)
+		}
+	}
+}
+
+// TestSocketLiars: a handshake that is answered with a page, or whose answer
+// nobody sees, is a claim: it touches no page bucket, and its own is wide.
+func TestSocketLiars(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, blind := range []bool{false, true} {
+		r := newRig(t, Policy{ClaimsFactor: 3, Buckets: []Bucket{dayBucket(2)}}, Options{})
+		got := 0
+		for range 20 {
+			req := page("203.0.113.9", noon)
+			req.Header, req.Blind = headerMap{"Upgrade": "websocket", "Connection": "Upgrade"}, blind
+			d := r.Decide(ctx, req)
+			if !blind && d.Outcome == Pass {
+				r.Answered(ctx, req, &d, Answer{Status: 200, ContentType: "text/html"})
+			}
+			got += btoi(!d.Refused())
+		}
+		if got != 6 || r.store.trips != 0 {
+			t.Errorf("blind %v: %d of 20 passed, %d trips; want 6, 0", blind, got, r.store.trips)
 		}
 	}
 }

@@ -9,7 +9,8 @@ func (c *Count) classify(r *Request) (Class, Reason) {
 	if !c.countsMethod(r.Method) {
 		return Ignored, ReasonMethod
 	}
-	if isUpgrade(r) {
+	upgrade := isUpgrade(r)
+	if upgrade && !r.Blind {
 		return Ignored, ReasonUpgrade
 	}
 	if !c.countsPath(r) {
@@ -17,6 +18,9 @@ func (c *Count) classify(r *Request) (Class, Reason) {
 	}
 	if isFeedQuery(r.RawQuery) {
 		return Ignored, ReasonFeed
+	}
+	if upgrade {
+		return Claim, ReasonUpgrade // a handshake's answer would have shown whether it is one
 	}
 	dest, valid := fieldToken(r.first("Sec-Fetch-Dest"))
 	switch {

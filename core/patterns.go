@@ -313,12 +313,10 @@ func mustCompile(list []string) *Patterns {
 // DefaultExclude returns DefaultExcludeList compiled.
 func DefaultExclude() *Patterns { return defaultExclude }
 
-// byExtension reports whether a clean path is matched for its extension alone.
-func (p *Patterns) byExtension(s string) bool {
-	ext, ok := extension(s[strings.LastIndexByte(s, '/')+1:])
-	if !ok {
-		return false
-	}
-	_, ok = p.suffix[strings.ToLower(ext)]
-	return ok
+// onlyByExtension reports whether a clean path is matched, and by nothing but its
+// extension.
+func (p *Patterns) onlyByExtension(s string) bool {
+	others := *p
+	others.suffix = nil
+	return p.matchClean(s) && !others.matchClean(s)
 }

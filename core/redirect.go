@@ -116,14 +116,18 @@ func (l *Limiter) Answered(ctx context.Context, r *Request, d *Decision, a Answe
 		}
 		return false
 	}
-	if a.Status < 200 || a.Status > 299 || !isHTML(a.ContentType) || !l.lied(r, d) {
+	if a.Status < 200 || a.Status > 299 || !isHTML(a.ContentType) {
 		return false
 	}
-	late := Decision{Binding: -1, Observe: l.policy.Observe, Class: Counted}
-	who := l.identify(r, &late)
-	if !l.exempt(r, &late, &who) {
-		l.decide(ctx, r, &late, &who)
+	late := Decision{Binding: -1, Observe: l.policy.Observe, Class: l.lie(r, d), Reason: d.Reason}
+	if late.Class == Ignored {
+		return false
 	}
+	who := l.identify(r, &late)
+	if l.exempt(r, &late, &who) {
+		return false
+	}
+	l.charges(ctx, r, &late, &who)
 	if late.Outcome == Pass {
 		return false
 	}
@@ -131,29 +135,38 @@ func (l *Limiter) Answered(ctx context.Context, r *Request, d *Decision, a Answe
 	return true
 }
 
-// lied reports whether a page is the one thing that the request said it could
-// not use. Speculations, frames and framework fetches never are lies.
-func (l *Limiter) lied(r *Request, d *Decision) bool {
+// lie returns what a request is charged as that got a page although it had said
+// that it could not use one: Counted, Claim, or Ignored when it did not lie.
+// Speculations, frames and framework fetches never do.
+func (l *Limiter) lie(r *Request, d *Decision) Class {
 	if d.Outcome != Pass || d.Class == Counted || d.Class == Speculative {
-		return false
-	}
-	if d.Class == Ignored {
-		switch d.Reason {
-		case ReasonUpgrade:
-			return true // no WebSocket answers with a page
-		case ReasonPath:
-			// The built-in list calls it an asset by its extension; an operator's
-			// own list is an order.
-			if l.policy.Count.Exclude != nil || !defaultExclude.byExtension(cleanPath(r.Path)) {
-				return false
-			}
-			dest, valid := fieldToken(r.first("Sec-Fetch-Dest"))
-			return valid && neverPage(dest)
-		}
-		return false
+		return Ignored
 	}
 	dest, valid := fieldToken(r.first("Sec-Fetch-Dest"))
-	return valid && neverPage(dest)
+	switch {
+	case d.Class == Claim:
+		if valid && neverPage(dest) {
+			return Counted
+		}
+	case d.Reason == ReasonUpgrade:
+		// No WebSocket answers with a page. But a site that answers every path
+		// with one does, and its scripts then try again and again: a claim, so
+		// that a liar gets little and a reader is not locked out.
+		return Claim
+	case d.Reason == ReasonPath:
+		// The built-in list calls it an asset by its extension alone; an
+		// operator's own list is an order, and so are names such as /favicon.ico.
+		if l.policy.Count.Exclude != nil || !defaultExclude.onlyByExtension(cleanPath(r.Path)) {
+			return Ignored
+		}
+		if valid && (dest == "document" || neverPage(dest)) {
+			return Counted
+		}
+		if !valid {
+			return Claim // a bot, or a browser without TLS whose style sheet is missing
+		}
+	}
+	return Ignored
 }
 
 // neverPage lists the destinations that cannot use an HTML page.

@@ -22,7 +22,10 @@ type Request struct {
 
 	Peer     netip.Addr // the other end of the connection; invalid when unknown
 	Platform netip.Addr // the client as the platform itself reports it (API Gateway's sourceIp); invalid elsewhere
-	Time     time.Time  // the only clock of the decision; keep its monotonic part
+	// Blind says that nobody will see the origin's answer (an authorizer, a
+	// forward-auth endpoint): what only the answer could refute is a claim then.
+	Blind bool
+	Time  time.Time // the only clock of the decision; keep its monotonic part
 }
 
 // first returns the single value of a field, or "" when there is none.

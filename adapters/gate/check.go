@@ -62,7 +62,7 @@ func (g *gate) serveCheck(w http.ResponseWriter, r *http.Request) {
 // original fills in the request that the proxy asks about, or says what is
 // missing.
 func (g *gate) original(c *call, r *http.Request, nginx bool) (problem string) {
-	c.req.Host = r.Host
+	c.req.Host, c.req.Blind = r.Host, true
 	switch {
 	case nginx:
 		c.req.Method = last(r.Header, "X-Original-Method")

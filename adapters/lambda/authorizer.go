@@ -47,6 +47,7 @@ func (f *Function) authorize(ctx context.Context, e *event, kind shape) (io.Read
 	f.site.Remind(f.now())
 	wait := f.site.Beside(ctx)
 	r := e.request(f.now())
+	r.Blind = true // the gateway keeps the answer to itself
 	d := f.decide(ctx, r)
 	f.settle(ctx, &d)
 

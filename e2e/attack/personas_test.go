@@ -98,7 +98,7 @@ var personas = []persona{
 	{
 		"socket liar", "`Upgrade: websocket` on every page",
 		saying("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="),
-		[2]int{perDay, unlimited},
+		[2]int{claimsPerDay, claimsPerDay},
 	},
 	{
 		"extension liar", "`/article/1.pdf`, at a site that answers any ending with the page; `Sec-Fetch-Dest: image`",
@@ -108,7 +108,7 @@ var personas = []persona{
 	},
 	{
 		"silent extension liar", "the same, saying nothing",
-		func(i int) shot { return shot{path: article(i) + ".pdf"} }, [2]int{unlimited, unlimited},
+		func(i int) shot { return shot{path: article(i) + ".pdf"} }, [2]int{claimsPerDay, unlimited},
 	},
 	{
 		"all lies", "claims, and pages as often as a claim is refused",

@@ -144,6 +144,9 @@ func (c *collector) client(k clientKey, a *agent, now int64) *client {
 
 func (c *collector) page(cl *client, r *accesslog.Record, a *agent, now int64) {
 	n := 1 + r.LeftOut
+	if r.LeftOut > 0 {
+		cl.sampled = max(cl.sampled, n)
+	}
 	cl.pages += n
 	cl.pageBytes += r.Bytes
 	if a.browser {

@@ -116,6 +116,7 @@ func (m *measurement) unfold(cl *client, f *facts) {
 		f.longDay = f.longDay || n >= 18
 	}
 	f.peakSlide = max(f.peakHour, slide.peak)
+	f.peakMinute = max(f.peakMinute, int(cl.sampled)) // the hit log's sampling writes a line a minute at least
 	f.burst = f.peakMinute >= burstMinute
 	if len(gaps) > 0 {
 		slices.Sort(gaps)

@@ -41,6 +41,7 @@ type client struct {
 	bytes     int64
 	pageBytes int64
 	asn       uint32
+	sampled   int64 // the most pages that one line stands for, within a minute
 
 	hours []hourCell
 	days  []dayCell

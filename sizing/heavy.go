@@ -107,7 +107,7 @@ func (m *measurement) abuserVerdict(cl *client, f *facts) string {
 	case m.norms.assetsLogged && float64(cl.assets) < 0.1*m.norms.assetsPerPage*pages:
 		why = fmt.Sprintf("a browser's name, but %.2f assets a page where browsers here load %.1f", float64(cl.assets)/pages, m.norms.assetsPerPage)
 	case f.burst:
-		why = fmt.Sprintf("%d pages in one minute, half of them %.0f seconds or less after another: nobody reads so fast", f.peakMinute, f.medianGap)
+		why = fmt.Sprintf("%d pages in its fullest minute, %.0f seconds between pages by the median: nobody reads so fast", f.peakMinute, f.medianGap)
 	case f.steady:
 		why = fmt.Sprintf("a page every %.0f seconds, like a clock", f.medianGap)
 	case f.longDay:

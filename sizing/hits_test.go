@@ -107,7 +107,7 @@ func TestHitLogReadBack(t *testing.T) {
 		}
 		log := b.String()
 		r := replay(t, log, ReplayOptions{Policy: hourDay(10, 100)})
-		if r.Pages != 100 || r.Refused != 90 || r.LimitedAddresses != 1 {
+		if r.Pages != 100 || r.Refused != 90 || r.LimitedAddresses != 1 || r.Limited[0].Class != "robotic" { // 71 in a minute
 			t.Errorf("%s: %d pages, %d refused, want 100 and 90\n%s", name, r.Pages, r.Refused, log[:300])
 		}
 		m := measure(t, log, Options{})

@@ -118,6 +118,7 @@ func (cl *client) merge(o *client) {
 	cl.bytes += o.bytes
 	cl.pageBytes += o.pageBytes
 	cl.asn = max(cl.asn, o.asn)
+	cl.sampled = max(cl.sampled, o.sampled)
 	for _, h := range o.hours {
 		have := cl.hour(h.hour)
 		have.pages += h.pages

@@ -89,6 +89,9 @@ func judgeWindows(b *Bucket, lim limits, l *rows.Layout, i int, cur rows.Window,
 		judgeLog(&s, lim.limit, l, i, cur, values, now)
 	}
 	s.Remaining = max(0, lim.limit-s.Count)
+	if s.RetryAfter > 0 {
+		s.Reset = s.RetryAfter // a full bucket has more when it admits again, not before
+	}
 	return s
 }
 
@@ -163,6 +166,7 @@ func judgeClock(b *Bucket, lim limits, value, now int64) State {
 	s.Reset = micros(debt)
 	if debt > depth {
 		s.RetryAfter = micros(debt - depth)
+		s.Reset = s.RetryAfter
 		return s
 	}
 	s.Remaining = (depth - debt) / lim.step

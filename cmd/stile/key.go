@@ -44,8 +44,8 @@ func (keyShowCmd) Help() string {
 
 type keyLiftCmd struct {
 	keyTarget
-	All bool          `help:"Refuse nobody, on every instance, for the time of --for. Pages are counted and logged as ever."`
-	For time.Duration `placeholder:"TIME" help:"With --all: for how long; 0s ends it."`
+	All bool           `help:"Refuse nobody, on every instance, for the time of --for. Pages are counted and logged as ever."`
+	For *time.Duration `placeholder:"TIME" help:"With --all: for how long; 0s ends it."`
 }
 
 // Help is shown by --help.
@@ -92,15 +92,18 @@ func (c *keyShowCmd) Run(ctx context.Context, t *terminal) error {
 
 // Run lifts one refusal, or all.
 func (c *keyLiftCmd) Run(ctx context.Context, t *terminal) error {
-	if c.All && (c.For < 0 || c.For > core.MaxSuspension) {
+	if c.All && c.For == nil && len(c.Key) == 0 {
+		return misuse(errors.New("--all: say for how long, as in --for 2h; --for 0s ends it"))
+	}
+	if c.All && c.For != nil && (*c.For < 0 || *c.For > core.MaxSuspension) {
 		return misuse(fmt.Errorf("--for: want a time up to %s", short(core.MaxSuspension)))
 	}
-	if !c.All && c.For != 0 {
+	if !c.All && c.For != nil {
 		return misuse(errors.New("--for goes with --all: a lifted key is counted from nothing"))
 	}
 	return c.with(ctx, t, c.All, func(d *desk) (*keyResult, error) {
 		if c.All {
-			if err := d.limiter.LiftAll(ctx, d.now, d.now.Add(c.For)); err != nil {
+			if err := d.limiter.LiftAll(ctx, d.now, d.now.Add(*c.For)); err != nil {
 				return nil, err
 			}
 			return d.general(ctx)

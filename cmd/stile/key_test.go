@@ -26,6 +26,7 @@ func TestKeyMisuse(t *testing.T) {
 		"key suspend --for 2161h 203.0.113.9":        "--for: want a time up to 2160h",
 		"key lift --for 1h 203.0.113.9":              "--for goes with --all",
 		"key lift --all 203.0.113.9":                 "--all is for all keys",
+		"key lift --all":                             "--all: say for how long",
 		"key lift --all --for=-1s":                   "--for: want a time",
 		"key show --issued yesterday cookie x":       "--issued",
 		"key show --store mysql://x 203.0.113.9":     `no store is called "mysql"`,

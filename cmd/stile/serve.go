@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,6 +44,7 @@ func (serveCmd) Help() string {
 func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	surviveReaders()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -83,7 +85,10 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 		if origin, err = running.demo(); err != nil {
 			return err
 		}
-	} else if c.Policy == "" {
+	} else if strings.Contains(f.Contact, "@example.org") || f.Site == "example" {
+		logger.Warn("contact or site is still the example's: whoever is refused reads them", "contact", f.Contact, "site", f.Site)
+	}
+	if !c.ForwardAuth && c.Origin != "" && c.Policy == "" {
 		logger.Warn("no --policy: the example policy holds, and its limits are seeds; measure yours", "site", f.Site)
 	}
 	front, err := newFront(ready, origin, c.OriginHost == "origin", logger)
@@ -155,7 +160,7 @@ func (c *serveCmd) wire(ctx context.Context, t *terminal, f *policy.File, logger
 	}
 	ready, err := wire.New(ctx, wire.Config{
 		Policy: f, Stores: registry, StoreURL: c.Store, Getenv: t.getenv,
-		HitLog: hitlog.NewHandler(t.stdout, hitlog.Names{}), Logger: logger,
+		HitLog: hitlog.NewHandler(&hitOutput{w: t.stdout, logger: logger, now: time.Now}, hitlog.Names{}), Logger: logger,
 		Proving: wire.CrawlerConfig{Transport: t.transport, Resolver: t.resolver},
 	})
 	if err == nil && (c.Origin != "" || c.ForwardAuth) {

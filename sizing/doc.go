@@ -1,6 +1,7 @@
 // Package sizing measures real visitors and abusers in a site's own access logs,
 // proposes limits between the two or says plainly that none exists, and replays
-// a policy over the same logs.
+// a policy over the same logs. [Hits] reports on Stile's own hit log: who is
+// limited now, and what they did about it.
 //
 // One pass over the logs is enough for [Measure]: workers aggregate by address
 // and hour without locks and are merged at the end. Memory grows with distinct

@@ -39,11 +39,6 @@ func (r *Request) first(name string) string {
 	return ""
 }
 
-// has reports whether the field was sent at all.
-func (r *Request) has(name string) bool {
-	return r.Header != nil && len(r.Header.Values(name)) > 0
-}
-
 // An Identity is who a request is from, proven by a signature, a platform's
 // claim or a proven peer's header. The zero Identity means "known by address
 // only".

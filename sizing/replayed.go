@@ -22,6 +22,7 @@ type Replayed struct {
 	From             time.Time         `json:"from"`
 	To               time.Time         `json:"to"`
 	Lines            int64             `json:"lines"`
+	Records          int64             `json:"records"` // lines that were requests
 	Observe          bool              `json:"observe"`
 	Pages            int64             `json:"pages"`
 	Refused          int64             `json:"refused"`

@@ -9,7 +9,7 @@ import (
 
 // result joins tallies with what the clients turned out to be.
 func (rp *replayer) result(m *measurement) *Replayed {
-	out := &Replayed{Lines: m.log.Lines, Observe: rp.opts.Policy.Observe}
+	out := &Replayed{Lines: m.log.Lines, Records: m.log.Records, Observe: rp.opts.Policy.Observe}
 	if m.traffic.requests > 0 {
 		out.From, out.To = time.Unix(m.traffic.from, 0).UTC(), time.Unix(m.traffic.to, 0).UTC()
 	}

@@ -100,7 +100,7 @@ func (c *replayCmd) Run(ctx context.Context, t *terminal) error {
 	if first.BadNews {
 		return badNews(nil)
 	}
-	return nil
+	return readable(first.Lines, first.Records)
 }
 
 func (c *replayCmd) load(t *terminal, path string) (core.Policy, error) {

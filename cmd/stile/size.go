@@ -107,7 +107,19 @@ func (c *sizeCmd) Run(ctx context.Context, t *terminal) error {
 	if err == nil && c.PolicyOut != "" && r.Proposal.Policy == "" {
 		return badNews(fmt.Errorf("%s was not written: no limits can be proposed (%s)", plain(c.PolicyOut), r.Proposal.Finding))
 	}
+	if err == nil {
+		err = readable(r.Log.Lines, r.Log.Records)
+	}
 	return err
+}
+
+// readable refuses to take a file that is no log for one in which nobody was
+// limited.
+func readable(lines, records int64) error {
+	if lines > 0 && records == 0 {
+		return errors.New("no line is a request: is it an access log? --format names a layout of your own")
+	}
+	return nil
 }
 
 // noRequests stands for the tables when there is nothing to put into them.

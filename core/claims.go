@@ -15,11 +15,17 @@ func (l *Limiter) countClaim(ctx context.Context, r *Request, d *Decision, who *
 	sc := scratches.Get().(*scratch)
 	defer scratches.Put(sc)
 	now := r.Time.UnixMicro()
-	if d.Class == Speculative && l.memory.count.Load() > 0 {
-		// Refused when the client is limited already: its click will ask again.
+	// Refused when the client is limited already: a speculation, whose click will
+	// ask again, and a handshake whose answer was seen to be a page.
+	speculating, found := d.Class == Speculative, d.Reason == ReasonUpgrade && !r.Blind
+	if (speculating || found) && l.memory.count.Load() > 0 {
+		reason := ReasonRemembered
+		if speculating {
+			reason = ReasonSpeculating
+		}
 		sc.reset()
 		l.steps(sc, l.pages, who, path, now)
-		if l.remembered(sc, path, l.mono(r.Time), now, d, ReasonSpeculating) {
+		if l.remembered(sc, path, l.mono(r.Time), now, d, reason) {
 			return
 		}
 	}

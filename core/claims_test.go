@@ -164,6 +164,20 @@ func TestSocketLiars(t *testing.T) {
 		if got != 6 || r.store.trips != 0 {
 			t.Errorf("blind %v: %d of 20 passed, %d trips; want 6, 0", blind, got, r.store.trips)
 		}
+		// A client that is limited gets no page by a handshake either, where the
+		// answer shows that it is one.
+		for range 3 {
+			r.hit("203.0.113.10", noon)
+		}
+		req := page("203.0.113.10", noon)
+		req.Header, req.Blind = headerMap{"Upgrade": "websocket"}, blind
+		d := r.Decide(ctx, req)
+		if !blind {
+			r.Answered(ctx, req, &d, Answer{Status: 200, ContentType: "text/html"})
+		}
+		if d.Refused() == blind {
+			t.Errorf("blind %v: a limited client: %s", blind, d.Reason)
+		}
 	}
 }
 

@@ -142,8 +142,11 @@ func TestRefresh(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("Run does not end with its context")
 	}
-	if d := googlebot(r, "66.249.66.1"); d.Reason != core.ReasonCrawler {
-		t.Errorf("after two reloads: %s", d.Reason)
+	// Whether the table is the built-in one again or was refreshed already is a
+	// matter of moments; that there is one is not.
+	shipped, fetched := googlebot(r, "66.249.66.1"), googlebot(r, "11.22.33.7")
+	if shipped.Reason != core.ReasonCrawler && fetched.Reason != core.ReasonCrawler {
+		t.Errorf("after two reloads: %s and %s", shipped.Reason, fetched.Reason)
 	}
 }
 

@@ -49,6 +49,10 @@ func (f *Function) authorize(ctx context.Context, e *event, kind shape) (io.Read
 	r := e.request(f.now())
 	r.Blind = true // the gateway keeps the answer to itself
 	d := f.decide(ctx, r)
+	cookie := ""
+	if f.site.Cookies != nil {
+		cookie = f.site.Cookies.Offer(r, &d)
+	}
 	f.settle(ctx, &d)
 
 	ref, unavailable := "", d.Outcome == core.Unavailable && !d.Observe
@@ -63,9 +67,9 @@ func (f *Function) authorize(ctx context.Context, e *event, kind shape) (io.Read
 	case unavailable:
 		return f.verdict(e, kind, !f.forbid, map[string]string{"limited": "0", "outcome": answer.OutcomeUnavailable, "ref": ref})
 	case d.Refused():
-		return f.verdict(e, kind, kind != restAuthorizer && !f.forbid, f.refused(&d, r, ref))
+		return f.verdict(e, kind, kind != restAuthorizer && !f.forbid, withCookie(f.refused(&d, r, ref), cookie))
 	}
-	return f.verdict(e, kind, true, f.allowed(&d))
+	return f.verdict(e, kind, true, withCookie(f.allowed(&d), cookie))
 }
 
 // decide asks the limiter, with a deadline and without letting a panic out.

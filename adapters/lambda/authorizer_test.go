@@ -89,6 +89,24 @@ func TestRESTAuthorizer(t *testing.T) {
 	}
 }
 
+// TestAuthorizersHandTheCookieOut: an authorizer makes no answer, so the visitor
+// cookie is in its context for whoever does.
+func TestAuthorizersHandTheCookieOut(t *testing.T) {
+	t.Parallel()
+	f, _ := build(t, map[string]string{
+		"STILE_POLICY":  policyOf("{from: remote}", 3, "identify: {cookie: {name: __Host-stile, secrets: env:COOKIE_SECRET}}\n"),
+		"COOKIE_SECRET": strings.Repeat("s", 40),
+	})
+	var v verdictOf
+	if err := invoke(t, f, fixture(t, "rest-authorizer"), &v); err != nil {
+		t.Fatal(err)
+	}
+	cookie, _ := v.Context[keySetCookie].(string)
+	if !strings.HasPrefix(cookie, "__Host-stile=") || !strings.Contains(cookie, "HttpOnly") || strings.ContainsAny(cookie, "$<>\\\n\"") {
+		t.Errorf("context.%s = %q", keySetCookie, cookie)
+	}
+}
+
 // TestLongPathsAndContexts: neither a visitor's path nor many buckets take the
 // answer over the documented bounds.
 func TestLongPathsAndContexts(t *testing.T) {

@@ -32,6 +32,7 @@ const (
 	keyXLimit      = "xRateLimitLimit"
 	keyXRemaining  = "xRateLimitRemaining"
 	keyXReset      = "xRateLimitReset"
+	keySetCookie   = "setCookie" // the visitor cookie's whole field value; absent when none is due
 	outcomeAllowed = "allow"
 )
 
@@ -67,6 +68,15 @@ func (f *Function) refused(d *core.Decision, r *core.Request, ref string) map[st
 		keyRule: escape(words.Rule), keyWait: escape(words.Wait), keyUntil: escape(words.Until),
 	}
 	return withFields(out, a.Header)
+}
+
+// withCookie adds the visitor cookie, which only the integration or the gateway
+// can set. Its value is a token of ours and holds nothing to escape.
+func withCookie(out map[string]string, cookie string) map[string]string {
+	if cookie != "" {
+		out[keySetCookie] = cookie
+	}
+	return out
 }
 
 // allowed is the context of an admission: what the integration may add to its

@@ -90,7 +90,7 @@ func (t *translator) command(words []any) {
 func TestCommands(t *testing.T) {
 	modules := os.Getenv("UPSTASH_MODULES")
 	_, err := exec.LookPath("node")
-	require.Server(t, "node", err == nil && modules != "", "npm install @upstash/ratelimit @upstash/redis somewhere, and name its node_modules in UPSTASH_MODULES")
+	require.Server(t, "upstash-ratelimit", err == nil && modules != "", "npm install @upstash/ratelimit @upstash/redis somewhere, and name its node_modules in UPSTASH_MODULES")
 	server := redistest.Start(t)
 	front := upstashtest.Start(t, server.Client())
 	translate := httptest.NewServer(&translator{next: front, sha: map[string]string{}})

@@ -60,9 +60,9 @@ func (g *rig) load(ctx context.Context, ways, keys int, d time.Duration) (Load, 
 	for range ways {
 		wg.Go(func() {
 			v, h := newVisit(), &histogram{}
-			for {
+			for turn := 0; ; turn++ {
 				elapsed := time.Since(began)
-				if elapsed >= d || ctx.Err() != nil {
+				if turn > 0 && elapsed >= d || ctx.Err() != nil { // one decision each, however busy the machine
 					break
 				}
 				// An odd factor makes this a permutation of the keys.

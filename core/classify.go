@@ -9,12 +9,12 @@ func (c *Count) classify(r *Request) (Class, Reason) {
 	if !c.countsMethod(r.Method) {
 		return Ignored, ReasonMethod
 	}
+	if !c.countsPath(r) { // first, as most requests are for assets
+		return Ignored, ReasonPath
+	}
 	upgrade := isUpgrade(r)
 	if upgrade && !r.Blind {
 		return Ignored, ReasonUpgrade
-	}
-	if !c.countsPath(r) {
-		return Ignored, ReasonPath
 	}
 	if isFeedQuery(r.RawQuery) {
 		return Ignored, ReasonFeed
@@ -77,8 +77,13 @@ func (c *Count) countsPath(r *Request) bool {
 // static export of Next.js keeps it in .txt files, which only its router asks
 // for with RSC: 1.
 func isPageData(r *Request, path string) bool {
-	return pageData.matchClean(path) ||
-		strings.HasSuffix(path, ".txt") && r.first("Rsc") == "1"
+	switch {
+	case strings.HasSuffix(path, ".txt"):
+		return r.first("Rsc") == "1"
+	case strings.HasSuffix(path, ".json"), strings.HasPrefix(path, "/_next/data"):
+		return pageData.matchClean(path)
+	}
+	return false
 }
 
 // isUpgrade recognises WebSocket handshakes (RFC 6455 §4.1; over HTTP/2 they are

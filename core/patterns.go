@@ -124,18 +124,7 @@ func (p *Patterns) matchClean(s string) bool {
 	if p.all {
 		return true
 	}
-	if _, ok := p.exact[s]; ok {
-		return true
-	}
-	for _, pre := range p.prefix[firstSegment(s)] {
-		if strings.HasPrefix(s, pre) && (len(s) == len(pre) || s[len(pre)] == '/') {
-			return true
-		}
-	}
 	last := s[strings.LastIndexByte(s, '/')+1:]
-	if _, ok := p.last[last]; ok {
-		return true
-	}
 	if ext, ok := extension(last); ok && len(p.suffix) > 0 {
 		var buf [16]byte
 		if len(ext) <= len(buf) {
@@ -149,6 +138,17 @@ func (p *Patterns) matchClean(s string) bool {
 				return true
 			}
 		}
+	}
+	if _, ok := p.exact[s]; ok {
+		return true
+	}
+	for _, pre := range p.prefix[firstSegment(s)] {
+		if strings.HasPrefix(s, pre) && (len(s) == len(pre) || s[len(pre)] == '/') {
+			return true
+		}
+	}
+	if _, ok := p.last[last]; ok {
+		return true
 	}
 	if len(p.base) > 0 {
 		lower := strings.ToLower(last)

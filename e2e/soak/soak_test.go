@@ -242,7 +242,9 @@ func settled(t *testing.T, before sample) {
 	var now sample
 	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		now = take(time.Now())
-		if now.goroutines <= before.goroutines+40 && now.descriptors <= before.descriptors+40 {
+		// Connections to the origin stay open for a while, two goroutines each; what
+		// grows for ever is what early and late are compared for.
+		if now.goroutines <= before.goroutines+100 && now.descriptors <= before.descriptors+100 {
 			t.Logf("before the load %d goroutines and %d descriptors, after it %d and %d", before.goroutines, before.descriptors, now.goroutines, now.descriptors)
 			return
 		}

@@ -12,8 +12,8 @@ import (
 // any text within one segment, "**" for any number of segments, so that
 // "/api/**" matches "/api" and all below it. A pattern without a slash, such as
 // "*.css", is matched against the last segment, without regard to case. The
-// path is cleaned first, and a trailing slash or a ";parameter" of the last
-// segment makes no difference. Patterns are immutable and safe for concurrent
+// path is cleaned first, and a trailing slash or a segment's ";parameter" makes
+// no difference. Patterns are immutable and safe for concurrent
 // use; matching the forms used by [DefaultExclude] does not allocate.
 type Patterns struct {
 	source []string
@@ -59,6 +59,8 @@ func (p *Patterns) add(s string) error {
 	switch {
 	case s == "":
 		return fmt.Errorf("empty pattern")
+	case strings.Contains(s, ";"):
+		return fmt.Errorf("pattern %q matches nothing: a segment's ;parameters are cut off before it is matched", s)
 	case s == "/**" || s == "**":
 		p.all = true
 		return nil
@@ -77,6 +79,13 @@ func (p *Patterns) add(s string) error {
 	}
 	if s != "/" {
 		s = strings.TrimSuffix(s, "/")
+	}
+	if s == "/**" {
+		p.all = true
+		return nil
+	}
+	if clean := cleanPath(s); clean != s {
+		return fmt.Errorf("pattern %q matches nothing: paths are cleaned before they are matched; write %q", s, clean)
 	}
 	if head, ok := strings.CutSuffix(s, "/**"); ok && !strings.Contains(head, "*") {
 		first := firstSegment(head)
@@ -178,9 +187,9 @@ func extension(segment string) (string, bool) {
 }
 
 // cleanPath returns the path that an origin is most likely to serve: without
-// dot segments, doubled or trailing slashes, and without a parameter in the
-// last segment, which some servers cut off ("/page;x.css" is the page). The
-// common case allocates nothing.
+// dot segments, doubled or trailing slashes, and without the parameters of its
+// segments, which some servers cut off before they look at dots: "/page;x.css"
+// is the page there, and "/api/..;/page" too. The common case allocates nothing.
 func cleanPath(s string) string {
 	if s == "" {
 		return "/"
@@ -188,18 +197,37 @@ func cleanPath(s string) string {
 	if s[0] != '/' {
 		s = "/" + s
 	}
+	if strings.IndexByte(s, ';') >= 0 {
+		s = cutParameters(s)
+	}
 	if strings.Contains(s, "//") || strings.Contains(s, "/.") {
 		s = path.Clean(s)
-	}
-	if i := strings.LastIndexByte(s, '/'); i >= 0 {
-		if j := strings.IndexByte(s[i:], ';'); j >= 0 {
-			s = s[:i+j]
-		}
 	}
 	if len(s) > 1 && s[len(s)-1] == '/' {
 		s = s[:len(s)-1]
 	}
 	return s
+}
+
+// cutParameters returns a path without what follows a ";" in each segment (RFC
+// 3986 section 3.3 leaves its meaning to the server).
+func cutParameters(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	for s != "" {
+		i := strings.IndexByte(s, ';')
+		if i < 0 {
+			b.WriteString(s)
+			break
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		if i = strings.IndexByte(s, '/'); i < 0 {
+			break
+		}
+		s = s[i:]
+	}
+	return b.String()
 }
 
 // matchSegments matches pattern segments against path, which has no leading

@@ -99,21 +99,22 @@ func (v *validator) patterns(path string, list []string) *core.Patterns {
 
 // checkPattern finds patterns that no path can match.
 func checkPattern(p string) (problem, remedy string) {
-	if _, err := core.CompilePatterns(p); err != nil {
-		if p != "" && strings.Contains(p, "/") && p[0] != '/' {
-			return fmt.Sprintf("%q matches nothing: paths begin with a slash", p), fmt.Sprintf("write %q", "/"+p)
-		}
-		return strings.TrimPrefix(err.Error(), "pattern "), "see docs/policy.md for patterns"
-	}
 	for _, never := range []struct{ part, why string }{
 		{"//", "slashes are merged before matching"},
 		{"/./", "dots are resolved before matching"},
 		{"/../", "dots are resolved before matching"},
 		{"#", "a path ends before its #"},
+		{";", "a segment's ;parameters are cut off before matching"},
 	} {
 		if strings.Contains(p, never.part) {
 			return fmt.Sprintf("%q matches nothing: %s", p, never.why), "remove " + never.part
 		}
+	}
+	if _, err := core.CompilePatterns(p); err != nil {
+		if p != "" && strings.Contains(p, "/") && p[0] != '/' {
+			return fmt.Sprintf("%q matches nothing: paths begin with a slash", p), fmt.Sprintf("write %q", "/"+p)
+		}
+		return strings.TrimPrefix(err.Error(), "pattern "), "see docs/policy.md for patterns"
 	}
 	if i := strings.Index(p, "?"); i > 0 && strings.Contains(p[i:], "=") {
 		return fmt.Sprintf("%q matches nothing: a path ends before its query", p), "remove " + p[i:]

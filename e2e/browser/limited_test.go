@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stilehq/stile/e2e/stand"
 )
 
 // short ends within seconds: what a limited person sees can be waited out.
@@ -22,8 +20,8 @@ buckets: [{name: burst, key: address, algorithm: fixed-window, limit: 4, window:
 func TestLimitedPage(t *testing.T) {
 	t.Parallel()
 	own := newSite(t)
-	stile := stand.Serve(t, short, own.url)
-	steps := play(t, "limited.mjs", stile.URL, stile, own)
+	stile := serve(t, short, own.url)
+	steps := play(t, "limited.mjs", stile, &own.recorder, nil)
 
 	s := steps["limited"]
 	if s.Pages < 4 || s.Pages > 8 || s.Wait < 1 || s.Wait > 12 || s.refused() != 1 {

@@ -1,14 +1,10 @@
 package browser_test
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,74 +13,31 @@ import (
 
 const nextDir = "testdata/next"
 
-// nextSite builds the Next.js site where its sources are newer than the build,
-// starts it as in production and returns its URL.
+// nextSite builds the Next.js site, starts it as in production and returns its
+// URL.
 func nextSite(t *testing.T) string {
 	t.Helper()
 	nodeBin, _ := node(t)
 	install(t, nextDir)
-	building.Lock()
-	defer building.Unlock()
 	next, err := filepath.Abs(filepath.Join(nextDir, "node_modules/next/dist/bin/next"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "NEXT_TELEMETRY_DISABLED=1", "NODE_ENV=production")
-	if stale(t) {
-		began := time.Now()
-		cmd := exec.Command(nodeBin, next, "build")
-		cmd.Dir, cmd.Env = nextDir, env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("next build: %v\n%s", err, out)
-		}
-		t.Logf("next build: %v", time.Since(began).Round(time.Second))
-	}
+	build(t, nextDir, ".next/BUILD_ID", nodeBin, next, "build")
 	addr := stand.FreeAddr(t)
 	_, port, _ := strings.Cut(addr, ":")
 	cmd := exec.Command(nodeBin, next, "start", "-H", "127.0.0.1", "-p", port)
-	cmd.Dir, cmd.Env = nextDir, env
+	cmd.Dir, cmd.Env = nextDir, production()
 	stand.Run(t, cmd).WaitListen(addr, 30*time.Second)
 	return "http://" + addr
-}
-
-var building sync.Mutex
-
-// stale reports whether the build is missing or older than any source.
-func stale(t *testing.T) bool {
-	t.Helper()
-	built, err := os.Stat(filepath.Join(nextDir, ".next/BUILD_ID"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := false
-	err = filepath.WalkDir(nextDir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".next") {
-			return fs.SkipDir
-		}
-		info, err := d.Info()
-		if err == nil && !d.IsDir() && info.ModTime().After(built.ModTime()) {
-			old = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return old
 }
 
 // TestNext: a production build of Next.js. Thirty links prefetch and the counter
 // does not move; ten hard navigations are ten.
 func TestNext(t *testing.T) {
 	t.Parallel()
-	stile := stand.Serve(t, wide, nextSite(t))
-	steps := play(t, "next.mjs", stile.URL, stile, nil)
+	stile := serve(t, wide, nextSite(t))
+	steps := play(t, "next.mjs", stile, nil, nil)
 	for name, want := range map[string]int{
 		"listing": 1, "scroll past thirty links": 0, "ten soft clicks": 0, "five soft clicks without prefetch": 0, "ten hard clicks": 10,
 	} {
@@ -121,8 +74,8 @@ buckets: [{name: day, key: address, algorithm: fixed-window, limit: 2, window: 2
 // sees why not. There is no loop.
 func TestLimitedSoftNavigation(t *testing.T) {
 	t.Parallel()
-	stile := stand.Serve(t, narrow, nextSite(t))
-	steps := play(t, "softlimited.mjs", stile.URL, stile, nil)
+	stile := serve(t, narrow, nextSite(t))
+	steps := play(t, "softlimited.mjs", stile, nil, nil)
 	if s := steps["listing"]; s.hits() != 1 {
 		t.Errorf("the listing: %d counted", s.hits())
 	}

@@ -12,14 +12,44 @@ import (
 // A visit is one request as it reached the site.
 type visit struct {
 	method, path, purpose, dest string
+	header                      http.Header
+}
+
+// A recorder takes note of what reaches a site.
+type recorder struct {
+	mu     sync.Mutex
+	visits []visit
+}
+
+func (rec *recorder) note(r *http.Request) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.visits = append(rec.visits, visit{r.Method, r.URL.Path, r.Header.Get("Sec-Purpose"), r.Header.Get("Sec-Fetch-Dest"), r.Header.Clone()})
+}
+
+// since returns the visits from the n-th on.
+func (rec *recorder) since(n int) []visit {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return append([]visit(nil), rec.visits[n:]...)
+}
+
+// watched starts a site until the test ends, and takes note of what reaches it.
+func watched(t *testing.T, h http.Handler) (url string, rec *recorder) {
+	t.Helper()
+	rec = &recorder{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec.note(r)
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL, rec
 }
 
 // A site is a static one with everything that a browser does by itself.
 type site struct {
+	recorder
 	url string
-
-	mu     sync.Mutex
-	visits []visit
 }
 
 func newSite(t *testing.T) *site {
@@ -29,13 +59,6 @@ func newSite(t *testing.T) *site {
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
 	return s
-}
-
-// since returns the visits from the n-th on.
-func (s *site) since(n int) []visit {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]visit(nil), s.visits[n:]...)
 }
 
 const document = `<!doctype html><html lang="en"><meta charset="utf-8"><title>%s</title><link rel="stylesheet" href="/style.css"><link rel="icon" href="/hills.svg"><h1>%s</h1><img src="/hills.svg" alt="">%s`
@@ -62,9 +85,7 @@ var pages = bodies()
 
 // ServeHTTP implements http.Handler.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.visits = append(s.visits, visit{r.Method, r.URL.Path, r.Header.Get("Sec-Purpose"), r.Header.Get("Sec-Fetch-Dest")})
-	s.mu.Unlock()
+	s.note(r)
 	h := w.Header()
 	switch path := r.URL.Path; {
 	case path == "/style.css":

@@ -1,6 +1,6 @@
-// Package browser_test drives a real Chromium through a Stile, in front of a
-// static site and of a production build of Next.js, and reads in the hit log what
-// was counted.
+// Package browser_test drives real browsers through a Stile, in front of a static
+// site, of pages made with htmx and Turbo and of production builds of Next.js and
+// Astro, and reads in the hit log what was counted.
 package browser_test
 
 import (
@@ -23,13 +23,10 @@ import (
 	"github.com/stilehq/stile/internal/require"
 )
 
-// A counter is a Stile whose hit log can be read.
-type counter interface{ Log() []hitlog.Entry }
-
 // A scene is one script of testdata/driver, played against one Stile.
 type scene struct {
-	stile counter
-	site  *site // nil = not one of ours
+	stile *stand.Binary
+	site  *recorder // nil = not one of ours
 
 	mu     sync.Mutex
 	steps  map[string]step
@@ -43,7 +40,7 @@ type step struct {
 	Visits []visit        // what reached the site, if it is ours
 	// What the driver reports. Counts are of requests that the browser made.
 	Documents, RSC, Prefetches, Requests int
-	Title, First, Second, Text, URL      string
+	Title, First, Second, Text, Path     string
 	Aria                                 string
 	Pages, Wait, Status                  int
 	Wide                                 bool
@@ -88,30 +85,6 @@ func node(t *testing.T) (nodeBin, chromium string) {
 	return nodeBin, chromium
 }
 
-var installing sync.Mutex
-
-// install runs npm ci where the lock file is newer than what is installed.
-func install(t *testing.T, dir string) {
-	t.Helper()
-	installing.Lock()
-	defer installing.Unlock()
-	lock, err := os.Stat(filepath.Join(dir, "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if done, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err == nil && done.ModTime().After(lock.ModTime()) {
-		return
-	}
-	npm, ok := stand.Find("npm")
-	require.Server(t, "node", ok, "npm")
-	began := time.Now()
-	cmd := exec.Command(npm, "ci", "--no-audit", "--no-fund", "--prefer-offline")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.Server(t, "node", err == nil, fmt.Sprintf("npm ci in %s, which needs a package registry: %v\n%s", dir, err, out))
-	t.Logf("npm ci in %s: %v", dir, time.Since(began).Round(time.Second))
-}
-
 // shots is where screenshots go: STILE_E2E_SHOTS, or a new directory that stays.
 var shots = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("STILE_E2E_SHOTS"); dir != "" {
@@ -120,8 +93,43 @@ var shots = sync.OnceValues(func() (string, error) {
 	return os.MkdirTemp("", "stile-screenshots-")
 })
 
-// play runs a script and returns its steps by name.
-func play(t *testing.T, script, url string, stile counter, own *site) map[string]step {
+// TestMain removes the command that the tests share.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if bin, err := command(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(bin))
+	}
+	os.Exit(code)
+}
+
+// command builds the command once for all tests; TestMain removes its directory.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "stile-e2e-")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "stile")
+	out, err := exec.Command("go", "build", "-o", bin, "github.com/stilehq/stile/cmd/stile").CombinedOutput()
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// serve runs the command by a policy in front of a site.
+func serve(t *testing.T, policy, origin string) *stand.Binary {
+	t.Helper()
+	bin, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stand.Launch(t, bin, policy, origin, nil)
+}
+
+// play runs a script in front of a Stile and returns its steps by name. own is
+// what took note at the site, nil if nothing did; params are the script's own.
+func play(t *testing.T, script string, stile *stand.Binary, own *recorder, params any) map[string]step {
 	t.Helper()
 	nodeBin, chromium := node(t)
 	sc := &scene{stile: stile, site: own, steps: map[string]step{}}
@@ -134,7 +142,7 @@ func play(t *testing.T, script, url string, stile counter, own *site) map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := json.Marshal(map[string]string{"site": url, "control": control.URL, "chromium": chromium, "shots": dir})
+	config, err := json.Marshal(map[string]any{"site": stile.URL, "control": control.URL, "chromium": chromium, "shots": dir, "params": params})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stilehq/stile/e2e/stand"
 )
 
 // wide never refuses: what is counted is the question.
@@ -22,8 +20,8 @@ buckets: [{name: day, key: address, algorithm: fixed-window, limit: 100000, wind
 func TestStaticSite(t *testing.T) {
 	t.Parallel()
 	own := newSite(t)
-	stile := stand.Serve(t, wide, own.url)
-	steps := play(t, "static.mjs", stile.URL, stile, own)
+	stile := serve(t, wide, own.url)
+	steps := play(t, "static.mjs", stile, &own.recorder, nil)
 
 	doc := []string{"document"}
 	for name, want := range map[string]struct {

@@ -17,7 +17,7 @@ try {
     await page.waitForFunction(() => document.title.startsWith('Too many pages'))
     await page.screenshot({ path: join(run.shots, 'limited-after-a-soft-click.png') })
     await page.waitForTimeout(1500) // a loop would go on
-    return { title: await page.title(), url: page.url() }
+    return { title: await page.title() }
   })
 } finally {
   await close()

@@ -112,10 +112,9 @@ func (g *gate) rewrite(pr *httputil.ProxyRequest) {
 		out.Header.Del("Upgrade")
 		out.Header.Del("Http2-Settings")
 	}
-	// A copy would miss the trailers, which are known after the body.
-	out.Trailer = in.Trailer
 	c, _ := in.Context().Value(callKey{}).(*call)
 	source := &g.Limiter.Policy().Client
+	g.passTrailers(pr, source)
 	setForwarded(pr, speaksForOthers(source, &c.req))
 	if source.PeerSecretHeader != "" {
 		out.Header.Del(source.PeerSecretHeader)

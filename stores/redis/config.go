@@ -13,7 +13,7 @@ import (
 
 // The defaults of [Config].
 const (
-	DefaultPool           = 4
+	DefaultPool           = 1
 	DefaultConnectTimeout = 2 * time.Second
 	DefaultTimeout        = time.Second
 	DefaultRepair         = 3
@@ -40,11 +40,12 @@ type Config struct {
 	// that is dialled. Default: no TLS.
 	TLS *tls.Config
 
-	// Pool bounds the connections to one node, 1 to 256; 0 means DefaultPool.
-	// Concurrent calls beyond it share pipelines, so it bounds connections, not
-	// throughput. One more connection may exist during a probe. Keep
+	// Pool is the number of connections to one node, 1 to 256; 0 means
+	// DefaultPool. All requests share them, so it is no bound of throughput: one
+	// is enough, and the fastest. A connection that is given up may live on beside
+	// its successor until its last requests have met their deadline. Keep
 	//
-	//	instances x (Pool + 1) <= maxclients
+	//	instances x Pool x 2 <= maxclients
 	//
 	// (Redis' default maxclients is 10,000; Memorystore's is 65,000, the smallest
 	// ElastiCache nodes have the same 65,000).

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
 
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/stores/redis/bitfield"
@@ -21,6 +21,9 @@ var (
 
 // notApplied marks err as one that proves the rows unchanged.
 func notApplied(err error) error {
+	if errors.Is(err, core.ErrNotApplied) {
+		return err
+	}
 	return fmt.Errorf("redis: %w: %w", core.ErrNotApplied, err)
 }
 
@@ -29,17 +32,26 @@ func unknown(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
+// reply returns the text of an error reply, and whether err is one. The client
+// library takes "ERR " off, which no other word of the protocol stands for.
+func reply(err error) (text string, ok bool) {
+	var e *rueidis.RedisError
+	if !errors.As(err, &e) || e.IsNil() {
+		return "", false
+	}
+	return e.Error(), true
+}
+
 // refused reports whether err is the server's proof that it did not run the
 // command.
 func refused(err error) bool {
-	var reply goredis.Error
-	return errors.As(err, &reply) && bitfield.Refused(reply.Error())
+	text, ok := reply(err)
+	return ok && (bitfield.Refused(text) || bitfield.Refused("ERR "+text))
 }
 
-// classify turns a command's error into the store's: written says whether the
-// client had begun to write the command's request.
-func classify(err error, written bool) error {
-	if !written || refused(err) {
+// classify turns the error of a command that was sent into the store's.
+func classify(err error) error {
+	if refused(err) {
 		return notApplied(err)
 	}
 	return unknown(err)

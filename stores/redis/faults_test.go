@@ -251,34 +251,38 @@ func TestReplica(t *testing.T) {
 	recovers(t, s)
 }
 
-// TestQueueDeadline: hits that wait for a connection when their time runs out were
-// never sent, and say so.
-func TestQueueDeadline(t *testing.T) {
+// TestPlaceDeadline: hits that wait for a place on a full connection when their
+// time runs out were never sent, and say so; those that had a place are counted.
+func TestPlaceDeadline(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	s := open(t, redis.Config{Addrs: []string{server.Addr}, Pool: 1, Timeout: 10 * time.Second})
+	s := open(t, redis.Config{Addrs: []string{server.Addr}, Timeout: time.Minute})
 	if err := try(t, s, "q"); err != nil {
 		t.Fatal(err)
 	}
 	server.Freeze()
+	const places = 900
 	var wg sync.WaitGroup
-	ctx, cancel := within(10 * time.Second)
+	ctx, cancel := within(time.Minute)
 	defer cancel()
-	wg.Go(func() {
-		// It holds the only connection, waits for its answer and gets it.
-		if _, err := apply(ctx, s, hit("q")); err != nil {
-			t.Error(err)
+	for range places {
+		wg.Go(func() {
+			if _, err := apply(ctx, s, hit("q")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for end := time.Now().Add(30 * time.Second); redis.InFlight(s) < places; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d hits are on their way", redis.InFlight(s), places)
 		}
-	})
-	for s.Trips() < 2 {
-		time.Sleep(time.Millisecond)
 	}
 	proves(t, try(t, s, "q"), true)
 	server.Thaw()
 	wg.Wait()
 	b, err := apply(context.Background(), s, row("q", read(10)))
-	if err != nil || b.Rows[0].Cells[0].Value != 2 {
-		t.Errorf("got %v and %v, want 2 hits at the server", b.Rows[0].Cells[0].Value, err)
+	if err != nil || b.Rows[0].Cells[0].Value != 1+places {
+		t.Errorf("got %v and %v, want %d hits at the server", b.Rows[0].Cells[0].Value, err, 1+places)
 	}
 }
 

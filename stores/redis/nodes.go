@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
 
 	"github.com/stilehq/stile/stores/redis/bitfield"
 )
@@ -25,10 +26,10 @@ const maxNodes = 1024
 // nodes knows the lane of every key: the only one, or in a cluster the master
 // of its slot.
 //
-// The client library's own cluster client is not used: its pipelines are sent
-// again after a lost reply, as its redirection loop does not tell a refusal from
-// a broken connection, and a count sent twice is counted twice. Here only MOVED
-// and ASK, which prove that nothing was applied, send a row on, once.
+// The client library's own cluster client is not used: it looks at the topology
+// by timers of its own, and what it sends on when is its own rule. Here only MOVED
+// and ASK, which prove that nothing was applied, send a row on, once, and nothing
+// happens while nobody asks.
 type nodes struct {
 	cfg   Config
 	stats *stats
@@ -67,7 +68,7 @@ func (n *nodes) at(addr string) *lane {
 	if len(n.lanes) >= maxNodes {
 		return nil
 	}
-	l := &lane{client: goredis.NewClient(options(n.cfg, addr)), limit: n.cfg.Pool, timeout: n.cfg.Timeout, stats: n.stats}
+	l := newLane(n.cfg, addr, n.stats)
 	l.home = func(name string) *bitfield.Pending {
 		if now := n.lane(name); now != nil {
 			return &now.expiries
@@ -132,13 +133,18 @@ func (n *nodes) ready(ctx context.Context) error {
 func (n *nodes) look(ctx context.Context) error {
 	var errs []error
 	for _, l := range n.all() {
-		//lint:ignore SA1019 CLUSTER SHARDS needs Redis 7; CLUSTER SLOTS is served by every version of Redis and Valkey
-		ranges, err := l.client.ClusterSlots(ctx).Result()
+		// CLUSTER SHARDS would need Redis 7; CLUSTER SLOTS is served by every
+		// version of Redis and Valkey.
+		answer, err := l.ask(ctx, "CLUSTER", "SLOTS")
+		var ranges []slotRange
+		if err == nil {
+			ranges, err = slotRanges(answer)
+		}
 		if err == nil && len(ranges) == 0 {
 			err = errors.New("no slot is assigned")
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", l.client.Options().Addr, err))
+			errs = append(errs, fmt.Errorf("%v: %w", l, err))
 			if ctx.Err() != nil {
 				break
 			}
@@ -146,11 +152,11 @@ func (n *nodes) look(ctx context.Context) error {
 		}
 		t := new(table)
 		for _, r := range ranges {
-			if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slotCount || r.Start > r.End {
+			if r.first < 0 || r.last >= slotCount || r.first > r.last {
 				continue
 			}
-			to := n.at(complete(r.Nodes[0].Addr, l.client.Options().Addr))
-			for s := r.Start; s <= r.End; s++ {
+			to := n.at(complete(r.master, l.addr))
+			for s := r.first; s <= r.last; s++ {
 				t.slots[s] = to
 			}
 		}
@@ -161,14 +167,49 @@ func (n *nodes) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// A slotRange is one entry of CLUSTER SLOTS.
+type slotRange struct {
+	first, last int64
+	master      string // host:port; the host may be empty
+}
+
+// slotRanges reads the reply to CLUSTER SLOTS: first and last slot, then the
+// nodes, the master first, each beginning with host and port.
+func slotRanges(m rueidis.RedisMessage) ([]slotRange, error) {
+	list, err := m.ToArray()
+	if err != nil {
+		return nil, err
+	}
+	ranges := make([]slotRange, 0, len(list))
+	for i := range list {
+		entry, err := list[i].ToArray()
+		if err != nil || len(entry) < 3 {
+			continue // nobody serves it
+		}
+		first, err1 := entry[0].ToInt64()
+		last, err2 := entry[1].ToInt64()
+		node, err3 := entry[2].ToArray()
+		if errors.Join(err1, err2, err3) != nil || len(node) < 2 {
+			return nil, errors.New("CLUSTER SLOTS cannot be read")
+		}
+		host, _ := node[0].ToString() // null: the node does not know its own
+		port, err := node[1].ToInt64()
+		if err != nil {
+			return nil, errors.New("CLUSTER SLOTS cannot be read")
+		}
+		ranges = append(ranges, slotRange{first, last, net.JoinHostPort(host, strconv.FormatInt(port, 10))})
+	}
+	return ranges, nil
+}
+
 // redirect reads a MOVED or ASK reply: the lane to send the row to, and whether
 // it needs ASKING. For any other error the lane is nil.
 func (n *nodes) redirect(err error) (to *lane, ask bool) {
-	var reply goredis.Error
-	if n.only != nil || !errors.As(err, &reply) {
+	text, ok := reply(err)
+	if n.only != nil || !ok {
 		return nil, false
 	}
-	word, rest, _ := strings.Cut(reply.Error(), " ")
+	word, rest, _ := strings.Cut(text, " ")
 	number, addr, _ := strings.Cut(rest, " ")
 	switch word {
 	case "MOVED":
@@ -184,7 +225,7 @@ func (n *nodes) redirect(err error) (to *lane, ask bool) {
 	}
 	from := ""
 	if t := n.table.Load(); t != nil && t.slots[at] != nil {
-		from = t.slots[at].client.Options().Addr
+		from = t.slots[at].addr
 	}
 	to = n.at(complete(addr, from))
 	if to != nil && !ask {
@@ -211,9 +252,8 @@ func (n *nodes) move(at int, to *lane) {
 // failed takes note of a row's error: when a node refuses or is gone, another
 // may have become the master.
 func (n *nodes) failed(err error) {
-	var reply goredis.Error
-	if errors.As(err, &reply) {
-		switch word, _, _ := strings.Cut(reply.Error(), " "); word {
+	if text, ok := reply(err); ok {
+		switch word, _, _ := strings.Cut(text, " "); word {
 		case "READONLY", "CLUSTERDOWN", "MASTERDOWN", "LOADING":
 		default:
 			return

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
 
 	"github.com/stilehq/stile/core"
 )
@@ -60,7 +60,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	}
 	var errs []error
 	for _, l := range s.nodes.masters() {
-		if err := s.probe(ctx, l.client); err != nil {
+		if err := s.probe(ctx, l); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -71,13 +71,16 @@ func (s *Store) Probe(ctx context.Context) error {
 }
 
 // probe looks at one server.
-func (s *Store) probe(ctx context.Context, c *goredis.Client) error {
+func (s *Store) probe(ctx context.Context, l *lane) error {
 	before := time.Now()
-	server, err := c.Time(ctx).Result()
+	answer, err := l.ask(ctx, "TIME")
 	after := time.Now()
-	var reply goredis.Error
-	if err != nil && (!errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "NOPERM")) {
+	if text, ok := reply(err); err != nil && (!ok || !strings.HasPrefix(text, "NOPERM")) {
 		return s.explain(err)
+	}
+	var server time.Time
+	if err == nil {
+		server, err = clock(answer)
 	}
 	var errs []error
 	if err == nil {
@@ -90,7 +93,11 @@ func (s *Store) probe(ctx context.Context, c *goredis.Client) error {
 	}
 	// Separate sections: several in one INFO need Redis 7.
 	for _, section := range []string{"replication", "memory", "cluster"} {
-		text, err := c.Info(ctx, section).Result()
+		answer, err := l.ask(ctx, "INFO", section)
+		if err != nil {
+			continue
+		}
+		text, err := answer.ToString()
 		if err != nil {
 			continue
 		}
@@ -137,6 +144,20 @@ func (s *Store) explain(err error) error {
 		kind = ErrNotCluster
 	}
 	return fmt.Errorf("%w: %w", kind, err)
+}
+
+// clock reads the reply to TIME: seconds and microseconds.
+func clock(m rueidis.RedisMessage) (time.Time, error) {
+	list, err := m.ToArray()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if len(list) != 2 {
+		return time.Time{}, errors.New("TIME cannot be read")
+	}
+	seconds, err1 := list[0].AsInt64()
+	micros, err2 := list[1].AsInt64()
+	return time.Unix(seconds, micros*1000), errors.Join(err1, err2)
 }
 
 // fields reads "name:value" lines.

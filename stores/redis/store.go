@@ -2,11 +2,8 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/core/rows"
@@ -63,11 +60,14 @@ func (s *Store) Features() core.Features {
 // and to set expiries: what a server billed by command would bill.
 func (s *Store) Commands() int64 { return s.stats.commands.Load() }
 
-// Trips returns the number of pipelines sent so far.
+// Trips returns the number of requests sent so far, each one round trip.
 func (s *Store) Trips() int64 { return s.stats.trips.Load() }
 
 // Due reports whether Settle has anything to send.
 func (s *Store) Due() bool {
+	if l := s.nodes.only; l != nil {
+		return l.expiries.Waiting() > 0
+	}
 	waiting, _ := s.Pending()
 	return waiting > 0
 }
@@ -88,11 +88,11 @@ type trip struct {
 	lane *lane
 	req  *request
 	rows []int // index in the batch of each command's row
-	err  error // the request did not come back as a whole
+	err  error // the request was not sent
 }
 
-// Apply implements core.Store. The batch's commands go out in one pipeline, in
-// a cluster in one per node, in parallel; expiries that wait for the same server
+// Apply implements core.Store. The batch's commands go out together, in
+// a cluster per node and in parallel; expiries that wait for the same server
 // ride along. It waits until ctx is done or Config.Timeout has passed. A context
 // that is cancelled without a deadline is heard before the request is written;
 // afterwards the reply is awaited, since the count has been charged.
@@ -151,7 +151,7 @@ func board(trips []trip, l *lane, i int, name string, r *rows.Row) []trip {
 		}
 	}
 	if at < 0 {
-		trips = append(trips, trip{lane: l, req: &request{}})
+		trips = append(trips, trip{lane: l, req: newRequest()})
 		at = len(trips) - 1
 	}
 	t := &trips[at]
@@ -186,15 +186,13 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
 		r := &b.Rows[i]
 		if t.err != nil {
 			r.Err = t.err
-			if !errors.Is(t.err, core.ErrNotApplied) {
-				s.nodes.suspect()
-			}
+			s.nodes.failed(t.err)
 			continue
 		}
-		cmd := t.req.cmds[k+t.req.lead].(*goredis.IntSliceCmd)
-		reply, err := cmd.Result()
+		var buf [8]int64
+		numbers, err := t.req.integers(buf[:0], k+t.req.lead)
 		if err != nil {
-			r.Err = classify(err, t.req.written.Load())
+			r.Err = classify(err)
 			if l, ask := s.nodes.redirect(err); l != nil && again != nil {
 				*again = boardAgain(*again, l, ask, i, names[i], r)
 				continue
@@ -202,7 +200,7 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
 			s.nodes.failed(err)
 			continue
 		}
-		previous, err := bitfield.Decode(r, reply)
+		previous, err := bitfield.Decode(r, numbers)
 		if err != nil {
 			r.Err = unknown(err)
 			continue
@@ -230,7 +228,7 @@ func (s *Store) Settle(ctx context.Context) error {
 		if len(list) == 0 {
 			continue
 		}
-		req := &request{}
+		req := newRequest()
 		for _, e := range list {
 			req.addExpiry(e)
 		}
@@ -244,10 +242,10 @@ func (s *Store) Settle(ctx context.Context) error {
 		if t.err != nil {
 			return t.err
 		}
-		for _, cmd := range t.req.cmds {
-			if err := cmd.Err(); err != nil {
+		for i := range t.req.replies {
+			if err := t.req.replies[i].Error(); err != nil {
 				s.nodes.redirect(err)
-				return classify(err, t.req.written.Load())
+				return classify(err)
 			}
 		}
 	}
@@ -263,7 +261,7 @@ func (s *Store) Close() error {
 	}
 	err := s.Settle(context.Background())
 	for _, l := range s.nodes.all() {
-		err = errors.Join(err, l.close())
+		l.close()
 	}
 	return err
 }

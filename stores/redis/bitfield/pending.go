@@ -3,6 +3,7 @@ package bitfield
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stilehq/stile/core/rows"
 )
@@ -18,9 +19,10 @@ const (
 	maxPending = 4096
 	// maxTries bounds how often one EXPIREAT is sent.
 	maxTries = 5
-	// confirmedSize is the number of places in the table of records whose expiry
-	// this process has seen confirmed (64 KiB).
-	confirmedSize = 8192
+	// generation is the number of records after which this process begins to forget
+	// that it has seen their expiry confirmed: it remembers at least so many of the
+	// latest, and at most twice as many (some 2 MiB then).
+	generation = 1 << 16
 )
 
 // An Expiry is one EXPIREAT to send.
@@ -38,10 +40,15 @@ type Pending struct {
 	list    map[string]Expiry
 	dropped int64
 
-	// confirmed remembers hashes of names, each in the one place its hash
-	// points to; a collision forgets the older one, which costs at most one
-	// needless EXPIREAT.
-	confirmed []uint64
+	// waiting is len(list), for a look without the lock: most hits find nothing.
+	waiting atomic.Int64
+
+	// confirmed and before remember hashes of names. A name is looked for only
+	// while its counts are small, so what is forgotten is what has not been
+	// confirmed for long; it costs at most a needless EXPIREAT or two. Two hashes of
+	// 64 bits that are the same leave one record without its repair.
+	confirmed map[uint64]struct{}
+	before    map[uint64]struct{}
 	seed      maphash.Seed
 }
 
@@ -59,15 +66,16 @@ func (x *Pending) Add(e Expiry) {
 	}
 	e.At = max(e.At, old.At)
 	x.list[e.Name] = e
+	x.waiting.Store(int64(len(x.list)))
 }
 
 // Take removes at most n expiries and returns them as sent once more.
 func (x *Pending) Take(n int) []Expiry {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if len(x.list) == 0 {
+	if x.waiting.Load() == 0 {
 		return nil
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	list := make([]Expiry, 0, min(n, len(x.list)))
 	for _, e := range x.list {
 		if len(list) == n {
@@ -77,6 +85,7 @@ func (x *Pending) Take(n int) []Expiry {
 		list = append(list, e)
 		delete(x.list, e.Name)
 	}
+	x.waiting.Store(int64(len(x.list)))
 	return list
 }
 
@@ -85,11 +94,14 @@ func (x *Pending) Confirm(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.confirmed == nil {
-		x.confirmed = make([]uint64, confirmedSize)
+		x.confirmed, x.before = make(map[uint64]struct{}), make(map[uint64]struct{})
 		x.seed = maphash.MakeSeed()
 	}
-	h := maphash.String(x.seed, name)
-	x.confirmed[h%confirmedSize] = h
+	if len(x.confirmed) >= generation {
+		x.confirmed, x.before = x.before, x.confirmed
+		clear(x.confirmed)
+	}
+	x.confirmed[maphash.String(x.seed, name)] = struct{}{}
 }
 
 // Confirmed reports whether Confirm was called for name and not forgotten.
@@ -100,8 +112,15 @@ func (x *Pending) Confirmed(name string) bool {
 		return false
 	}
 	h := maphash.String(x.seed, name)
-	return x.confirmed[h%confirmedSize] == h
+	if _, ok := x.confirmed[h]; ok {
+		return true
+	}
+	_, ok := x.before[h]
+	return ok
 }
+
+// Waiting returns the number of expiries that wait. It takes no lock.
+func (x *Pending) Waiting() int { return int(x.waiting.Load()) }
 
 // Len returns the number of expiries that wait, and how many were given up since
 // the start because too many waited or the server refused them several times.

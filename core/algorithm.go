@@ -71,10 +71,14 @@ func (b *Bucket) series() rows.Series {
 	return s
 }
 
-// judgeWindows turns the values of a bucket's windows, oldest first and this hit
-// included in the last, into a State. now is Unix microseconds.
-func judgeWindows(b *Bucket, lim limits, l *rows.Layout, i int, cur rows.Window, values []int64, now int64) State {
-	s := State{Bucket: b.Name, Key: b.Key, Limit: lim.limit, Window: b.Window}
+// state returns the state of a bucket of which nothing was read yet.
+func (b *Bucket) state(lim limits) State {
+	return State{Bucket: b.Name, Key: b.Key, Limit: lim.limit, Window: b.Window}
+}
+
+// judgeWindows writes what the values of a bucket's windows mean, oldest first and
+// this hit included in the last, into its state. now is Unix microseconds.
+func judgeWindows(s *State, b *Bucket, lim limits, l *rows.Layout, i int, cur rows.Window, values []int64, now int64) {
 	count := values[len(values)-1]
 	switch b.Algorithm {
 	case FixedWindow:
@@ -84,15 +88,14 @@ func judgeWindows(b *Bucket, lim limits, l *rows.Layout, i int, cur rows.Window,
 			s.RetryAfter = s.Reset
 		}
 	case SlidingWindowCounter:
-		judgeCounter(&s, lim.limit, values[0], count, cur, l.Next(i, cur), now)
+		judgeCounter(s, lim.limit, values[0], count, cur, l.Next(i, cur), now)
 	case SlidingWindowLog:
-		judgeLog(&s, lim.limit, l, i, cur, values, now)
+		judgeLog(s, lim.limit, l, i, cur, values, now)
 	}
 	s.Remaining = max(0, lim.limit-s.Count)
 	if s.RetryAfter > 0 {
 		s.Reset = s.RetryAfter // a full bucket has more when it admits again, not before
 	}
-	return s
 }
 
 // judgeCounter estimates the hits of the last window's length as this window's
@@ -156,10 +159,9 @@ func judgeLog(s *State, limit int64, l *rows.Layout, i int, cur rows.Window, val
 	s.RetryAfter = leaves(len(values) - 1)
 }
 
-// judgeClock reads a clock cell: value is the theoretical arrival time of the
-// hit after this one (GCRA; a token bucket is the same clock).
-func judgeClock(b *Bucket, lim limits, value, now int64) State {
-	s := State{Bucket: b.Name, Key: b.Key, Limit: lim.limit, Window: b.Window}
+// judgeClock does the same for a clock cell: value is the theoretical arrival time
+// of the hit after this one (GCRA; a token bucket is the same clock).
+func judgeClock(s *State, lim limits, value, now int64) {
 	debt := max(0, value-now)
 	depth := lim.burst * lim.step
 	s.Count = (debt + lim.step - 1) / lim.step
@@ -167,10 +169,9 @@ func judgeClock(b *Bucket, lim limits, value, now int64) State {
 	if debt > depth {
 		s.RetryAfter = micros(debt - depth)
 		s.Reset = s.RetryAfter
-		return s
+		return
 	}
 	s.Remaining = (depth - debt) / lim.step
-	return s
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

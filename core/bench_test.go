@@ -47,10 +47,10 @@ func uncounted() map[string]*core.Request {
 	image.Set("Accept", "image/avif,image/webp,*/*;q=0.8")
 	peer := netip.MustParseAddr("203.0.113.9")
 	return map[string]*core.Request{
-		"asset": {Method: "GET", Host: "example.org", Path: "/_next/static/chunks/main-4f2a.js", Header: image, Peer: peer, Time: time.Now()},
-		"image": {Method: "GET", Host: "example.org", Path: "/images/lake/large.webp", Header: image, Peer: peer, Time: time.Now()},
-		"post":  {Method: "POST", Host: "example.org", Path: "/contact", Header: image, Peer: peer, Time: time.Now()},
-		"feed":  {Method: "GET", Host: "example.org", Path: "/news/feed/", Header: image, Peer: peer, Time: time.Now()},
+		"asset": {Method: "GET", Host: "example.org", Path: "/_next/static/chunks/main-4f2a.js", Header: core.Fields(image), Peer: peer, Time: time.Now()},
+		"image": {Method: "GET", Host: "example.org", Path: "/images/lake/large.webp", Header: core.Fields(image), Peer: peer, Time: time.Now()},
+		"post":  {Method: "POST", Host: "example.org", Path: "/contact", Header: core.Fields(image), Peer: peer, Time: time.Now()},
+		"feed":  {Method: "GET", Host: "example.org", Path: "/news/feed/", Header: core.Fields(image), Peer: peer, Time: time.Now()},
 	}
 }
 
@@ -68,12 +68,13 @@ func TestAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
-	claim := &core.Request{Method: "GET", Path: "/article", Header: chromium(), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
-	claim.Header.(http.Header).Set("Sec-Fetch-Dest", "iframe")
+	framed := chromium()
+	framed.Set("Sec-Fetch-Dest", "iframe")
+	claim := &core.Request{Method: "GET", Path: "/article", Header: core.Fields(framed), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
 	if n := testing.AllocsPerRun(1000, func() { l.Decide(ctx, claim) }); n > 0 {
 		t.Errorf("a claim: %v allocations", n)
 	}
-	page := &core.Request{Method: "GET", Path: "/article", Header: chromium(), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
+	page := &core.Request{Method: "GET", Path: "/article", Header: core.Fields(chromium()), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
 	if n := testing.AllocsPerRun(1000, func() { l.Decide(ctx, page) }); n > 2 {
 		t.Errorf("a counted decision: %v allocations, want at most 2", n)
 	}
@@ -100,7 +101,7 @@ func BenchmarkCounted(b *testing.B) {
 		b.Run(fmt.Sprint("keys=", keys), func(b *testing.B) {
 			l := benchLimiter(b, 1<<30)
 			ctx := context.Background()
-			header := chromium()
+			header := core.Fields(chromium())
 			start := time.Now()
 			addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
 			r := &core.Request{Method: "GET", Path: "/article", Header: header, Time: start}
@@ -126,7 +127,7 @@ func BenchmarkCounted(b *testing.B) {
 // BenchmarkRefusedRepeat is what a crawler that does not slow down costs.
 func BenchmarkRefusedRepeat(b *testing.B) {
 	l := benchLimiter(b, 1)
-	r := &core.Request{Method: "GET", Path: "/article", Header: chromium(), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
+	r := &core.Request{Method: "GET", Path: "/article", Header: core.Fields(chromium()), Peer: netip.MustParseAddr("203.0.113.9"), Time: time.Now()}
 	for range 3 {
 		l.Decide(context.Background(), r)
 	}

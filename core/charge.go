@@ -54,16 +54,16 @@ type step struct {
 	key      Key
 	own      bool
 	multiply int64
-	from, to int // its rows in the scratch's list of charged rows
 }
 
 // scratch is the memory of one charge, pooled so that a decision allocates
 // nothing but its states.
 type scratch struct {
 	steps   []step
-	batch   Batch
+	batch   Batch // its rows are the last ones of rows
+	rows    []Row // of all trips
 	cells   []Cell
-	charged []Row
+	charged []int // which rows were charged, in order
 	values  []int64
 
 	claimStates []State // of claims, which report none unless refused
@@ -72,8 +72,13 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (sc *scratch) reset() {
-	sc.steps, sc.cells, sc.charged = sc.steps[:0], sc.cells[:0], sc.charged[:0]
-	sc.batch.Rows = sc.batch.Rows[:0]
+	sc.steps, sc.rows, sc.cells, sc.charged = sc.steps[:0], sc.rows[:0], sc.cells[:0], sc.charged[:0]
+}
+
+// trip makes a batch of the rows from index at.
+func (sc *scratch) trip(at int, t time.Time) *Batch {
+	sc.batch.Now, sc.batch.Rows = t, sc.rows[at:len(sc.rows):len(sc.rows)]
+	return &sc.batch
 }
 
 // A verdict is what the charge loop found.
@@ -86,7 +91,6 @@ type verdict struct {
 	first  time.Duration // the earliest of the refusing buckets' times
 	err    error         // of the store: the loop ended early
 	at     int           // index of the step that failed
-	spent  time.Duration
 }
 
 // steps lists what a request for path is charged to, in order.
@@ -121,28 +125,27 @@ func (sc *scratch) addSteps(g *group, key Key, own bool, multiply, now, anchor i
 // rows only once those admit. At the first refusal everything charged is given
 // back, and awaited, so that a refused hit leaves every bucket as it was. The
 // caller holds steps in sc.
-func (l *Limiter) charge(ctx context.Context, store Store, sc *scratch, from int, states []State, t time.Time, measure func() time.Duration) verdict {
+func (l *Limiter) charge(ctx context.Context, store Store, sc *scratch, from int, states []State, t time.Time) verdict {
 	v := verdict{states: states}
 	now := t.UnixMicro()
 	for i := from; i < len(sc.steps); i++ {
 		st := &sc.steps[i]
-		l.load(sc, st, now, t)
-		err := store.Apply(ctx, &sc.batch)
-		st.from = len(sc.charged)
-		if err == nil || sc.batch.Rows[0].Err == nil {
-			sc.charged = append(sc.charged, sc.batch.Rows[0])
+		at := len(sc.rows)
+		l.append(sc, st, now, true)
+		err := store.Apply(ctx, sc.trip(at, t))
+		if err == nil || sc.rows[at].Err == nil {
+			sc.charged = append(sc.charged, at)
 		}
-		st.to = len(sc.charged)
 		if err != nil {
-			v.err, v.at, v.spent = err, i, measure()
+			v.err, v.at = err, i
 			return v
 		}
 		before := len(v.states)
-		v.states = l.judge(v.states, sc, st, sc.batch.Rows, now, false)
+		v.states = l.judge(v.states, sc, st, sc.rows[at:], now, false)
 		first := time.Duration(0)
-		for _, s := range v.states[before:] {
-			if s.RetryAfter > 0 && (first == 0 || s.RetryAfter < first) {
-				first = s.RetryAfter
+		for j := before; j < len(v.states); j++ {
+			if retry := v.states[j].RetryAfter; retry > 0 && (first == 0 || retry < first) {
+				first = retry
 			}
 		}
 		if first == 0 {
@@ -152,18 +155,10 @@ func (l *Limiter) charge(ctx context.Context, store Store, sc *scratch, from int
 		v.states = l.giveBack(ctx, store, sc, i+1, v.states, now, t)
 		break
 	}
-	v.spent = measure()
 	return v
 }
 
-// load fills the batch with the rows of a step.
-func (l *Limiter) load(sc *scratch, st *step, now int64, t time.Time) {
-	sc.batch.Now = t
-	sc.batch.Rows = sc.batch.Rows[:0]
-	l.append(sc, st, now, true)
-}
-
-// append adds the rows of a step to the batch: charging, or only reading.
+// append adds the rows of a step to the scratch's: charging, or only reading.
 func (l *Limiter) append(sc *scratch, st *step, now int64, charging bool) {
 	g := st.group
 	if st.stage == nil {
@@ -176,11 +171,13 @@ func (l *Limiter) append(sc *scratch, st *step, now int64, charging bool) {
 			}
 			sc.cells = append(sc.cells, c)
 		}
-		sc.batch.Rows = append(sc.batch.Rows, Row{Key: st.key, Plan: g.plan, Until: until, Cells: sc.cells[at:len(sc.cells):len(sc.cells)]})
+		sc.rows = append(sc.rows, Row{Key: st.key, Plan: g.plan, Until: until, Cells: sc.cells[at:len(sc.cells):len(sc.cells)]})
 		return
 	}
-	for i := range st.stage.rows {
-		r := st.stage.rows[i]
+	base := len(sc.rows)
+	sc.rows = append(sc.rows, st.stage.rows...)
+	for i := base; i < len(sc.rows); i++ {
+		r := &sc.rows[i]
 		r.Key, r.MaxAge = st.key, g.maxAge
 		at := len(sc.cells)
 		sc.cells = append(sc.cells, r.Cells...)
@@ -190,13 +187,11 @@ func (l *Limiter) append(sc *scratch, st *step, now int64, charging bool) {
 				r.Cells[j].Add = 0
 			}
 		}
-		sc.batch.Rows = append(sc.batch.Rows, r)
 	}
 	if charging && g.maxAge > 0 {
-		base := len(sc.batch.Rows) - len(st.stage.rows)
 		for _, b := range st.stage.buckets {
 			ref := b.refs[len(b.refs)-1]
-			sc.batch.Rows[base+ref.row].Cells[ref.cell].Ceiling = g.buckets[b.index].effective(l.policy.Scale, st.multiply).limit
+			sc.rows[base+ref.row].Cells[ref.cell].Ceiling = g.buckets[b.index].effective(l.policy.Scale, st.multiply).limit
 		}
 	}
 }
@@ -226,11 +221,13 @@ func (l *Limiter) judge(states []State, sc *scratch, st *step, got []Row, now in
 			if peek {
 				value = max(value, now) + lim.step
 			}
-			states = append(states, judgeClock(b, lim, value, now))
+			states = append(states, b.state(lim))
+			judgeClock(&states[len(states)-1], lim, value, now)
 		}
 		return states
 	}
-	for _, p := range st.stage.buckets {
+	for i := range st.stage.buckets {
+		p := &st.stage.buckets[i]
 		b := g.buckets[p.index]
 		sc.values = sc.values[:0]
 		end := int64(0) // of a suspension
@@ -245,9 +242,12 @@ func (l *Limiter) judge(states []State, sc *scratch, st *step, got []Row, now in
 		if peek {
 			sc.values[len(sc.values)-1]++
 		}
-		states = append(states, judgeWindows(b, b.effective(l.policy.Scale, st.multiply), g.layout, p.index, p.current, sc.values, now))
+		lim := b.effective(l.policy.Scale, st.multiply)
+		states = append(states, b.state(lim))
+		s := &states[len(states)-1]
+		judgeWindows(s, b, lim, g.layout, p.index, p.current, sc.values, now)
 		if end > 0 {
-			states[len(states)-1].suspend(end, now)
+			s.suspend(end, now)
 		}
 	}
 	return states
@@ -260,23 +260,22 @@ func (l *Limiter) giveBack(ctx context.Context, store Store, sc *scratch, next i
 	for i := range states {
 		forget(&states[i])
 	}
-	sc.batch.Now = t
-	sc.batch.Rows = sc.batch.Rows[:0]
+	began := len(sc.rows)
 	for i := len(sc.charged) - 1; i >= 0; i-- {
-		if r, ok := refund(sc, sc.charged[i], now); ok {
-			sc.batch.Rows = append(sc.batch.Rows, r)
+		if r, ok := refund(sc, sc.rows[sc.charged[i]], now); ok {
+			sc.rows = append(sc.rows, r)
 		}
 	}
-	refunds := len(sc.batch.Rows)
+	at := len(sc.rows) // the refunds end here
 	for i := next; i < len(sc.steps); i++ {
 		l.append(sc, &sc.steps[i], now, false)
 	}
-	if len(sc.batch.Rows) == 0 {
+	if len(sc.rows) == began {
 		return states
 	}
-	err := store.Apply(ctx, &sc.batch)
-	for i := range sc.batch.Rows[:refunds] {
-		if e := sc.batch.Rows[i].Err; e != nil && !errors.Is(e, ErrNotApplied) {
+	err := store.Apply(ctx, sc.trip(began, t))
+	for i := began; i < at; i++ {
+		if e := sc.rows[i].Err; e != nil && !errors.Is(e, ErrNotApplied) {
 			l.refundUnknown.Add(1)
 		} else if e != nil {
 			l.refundLost.Add(1)
@@ -285,14 +284,13 @@ func (l *Limiter) giveBack(ctx context.Context, store Store, sc *scratch, next i
 	if err != nil {
 		return states
 	}
-	at := refunds
 	for i := next; i < len(sc.steps); i++ {
 		n := 1
 		if s := sc.steps[i].stage; s != nil {
 			n = len(s.rows)
 		}
 		before := len(states)
-		states = l.judge(states, sc, &sc.steps[i], sc.batch.Rows[at:at+n], now, true)
+		states = l.judge(states, sc, &sc.steps[i], sc.rows[at:at+n], now, true)
 		for j := before; j < len(states); j++ {
 			forget(&states[j])
 		}

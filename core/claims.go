@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"time"
 )
 
 // countClaim charges a speculative request or a claim to the wide claims bucket
@@ -38,7 +37,7 @@ func (l *Limiter) countClaim(ctx context.Context, r *Request, d *Decision, who *
 		return
 	}
 	sc.claimStates = sc.claimStates[:0]
-	v := l.charge(ctx, l.local, sc, 0, sc.claimStates, r.Time, func() time.Duration { return 0 })
+	v := l.charge(ctx, l.local, sc, 0, sc.claimStates, r.Time)
 	sc.claimStates = v.states[:0]
 	if v.err != nil || !v.denied {
 		return

@@ -90,7 +90,8 @@ func isPageData(r *Request, path string) bool {
 // CONNECT, which no policy counts). Another Upgrade value, such as h2c, leaves a
 // page request a page request.
 func isUpgrade(r *Request) bool {
-	return strings.EqualFold(strings.TrimSpace(r.first("Upgrade")), "websocket")
+	v := r.first("Upgrade")
+	return v != "" && strings.EqualFold(strings.TrimSpace(v), "websocket")
 }
 
 // isFeedQuery recognises feeds that are asked for by query, as WordPress
@@ -118,10 +119,7 @@ func isFeedQuery(query string) bool {
 // speculates reports a prefetch or prerender: Sec-Purpose is a structured-field
 // list that holds the token prefetch (WICG nav-speculation).
 func speculates(r *Request) bool {
-	if r.Header == nil {
-		return false
-	}
-	for _, line := range r.Header.Values("Sec-Purpose") {
+	for _, line := range r.values("Sec-Purpose") {
 		if listHasToken(line, "prefetch") {
 			return true
 		}
@@ -133,9 +131,12 @@ func speculates(r *Request) bool {
 // and WebKit. Page scripts can set these, so they are asked only of what would
 // otherwise be a navigation: a script's fetch is a claim whatever it says.
 func speculatedBefore(r *Request) bool {
-	return listHasToken(r.first("Purpose"), "prefetch") ||
-		listHasToken(r.first("X-Moz"), "prefetch") ||
-		listHasToken(r.first("X-Purpose"), "preview")
+	for _, field := range [...]struct{ name, token string }{{"Purpose", "prefetch"}, {"X-Moz", "prefetch"}, {"X-Purpose", "preview"}} {
+		if v := r.first(field.name); v != "" && listHasToken(v, field.token) {
+			return true
+		}
+	}
+	return false
 }
 
 // listHasToken reports whether a structured-field list (RFC 9651 §3.1) has the
@@ -175,6 +176,9 @@ func cutMember(line string) (member, rest string) {
 // send lower case only; anything else is not from a browser and is treated as
 // absent.
 func fieldToken(value string) (string, bool) {
+	if value == "document" { // what nearly every navigation says
+		return value, true
+	}
 	item, _, _ := strings.Cut(value, ";")
 	item = strings.Trim(item, " \t")
 	if item == "" || len(item) > 32 {

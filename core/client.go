@@ -174,10 +174,7 @@ type chain struct {
 }
 
 func newChain(r *Request) chain {
-	if r.Header == nil {
-		return chain{}
-	}
-	return chain{lines: r.Header.Values("X-Forwarded-For")}
+	return chain{lines: r.values("X-Forwarded-For")}
 }
 
 // prev returns the next entry to the left. Empty entries are passed over.

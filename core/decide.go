@@ -9,8 +9,8 @@ import (
 // Decide classifies a request, finds who it is from, and charges it. A request
 // that is not counted costs no store operation and no allocation. Decide always
 // decides: see [Decision]. The store's own deadline bounds it, and ctx.
-func (l *Limiter) Decide(ctx context.Context, r *Request) Decision {
-	d := Decision{Binding: -1, Observe: l.policy.Observe}
+func (l *Limiter) Decide(ctx context.Context, r *Request) (d Decision) {
+	d.Binding, d.Observe = -1, l.policy.Observe
 	if l.policy.Off {
 		d.Reason = ReasonOff
 		return d
@@ -127,10 +127,9 @@ func (l *Limiter) count(ctx context.Context, r *Request, d *Decision, who *party
 		return
 	}
 	states := make([]State, 0, len(l.policy.Buckets))
-	began := time.Now()
-	measure := func() time.Duration { return time.Since(began) }
-	v := l.charge(ctx, l.store, sc, 0, states, r.Time, measure)
-	d.StoreTime = v.spent
+	began := time.Since(l.made)
+	v := l.charge(ctx, l.store, sc, 0, states, r.Time)
+	d.StoreTime = max(1, time.Since(l.made)-began) // never 0: the store was asked
 	if v.err != nil {
 		d.Err = v.err
 		l.fail(ctx, sc, &v, d, r.Time)
@@ -199,12 +198,13 @@ func (l *Limiter) remembered(sc *scratch, path string, mono time.Duration, now i
 		}
 		passed := micros(max(0, now-den.taken))
 		d.States = make([]State, len(den.states))
-		for j, s := range den.states {
+		copy(d.States, den.states)
+		for j := range d.States {
+			s := &d.States[j]
 			s.Reset = max(0, s.Reset-passed)
 			if s.RetryAfter > 0 {
 				s.RetryAfter = max(time.Microsecond, s.RetryAfter-passed)
 			}
-			d.States[j] = s
 		}
 		d.Binding = den.binding
 		d.Outcome, d.Reason = Refuse, reason
@@ -232,7 +232,7 @@ func (l *Limiter) fail(ctx context.Context, sc *scratch, v *verdict, d *Decision
 		}
 	case FailLocal:
 		sc.charged = sc.charged[:0] // the shared rows keep what they got
-		lv := l.charge(ctx, l.local, sc, v.at, v.states, t, func() time.Duration { return 0 })
+		lv := l.charge(ctx, l.local, sc, v.at, v.states, t)
 		if lv.err != nil {
 			d.settle(v.states, false, ReasonStoreOpen, "")
 			return

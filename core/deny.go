@@ -25,7 +25,7 @@ type denyMemory struct {
 
 type denyShard struct {
 	mu      sync.Mutex
-	entries map[Key]denial
+	entries map[Key]*denial // each is written once, and replaced
 }
 
 // A denial is what is known of a refused key. Its end is kept on two clocks and
@@ -45,7 +45,7 @@ type denial struct {
 func newDenyMemory() *denyMemory {
 	m := &denyMemory{seed: maphash.MakeSeed()}
 	for i := range m.shards {
-		m.shards[i].entries = map[Key]denial{}
+		m.shards[i].entries = map[Key]*denial{}
 	}
 	return m
 }
@@ -55,16 +55,16 @@ func (m *denyMemory) shard(k Key) *denyShard {
 }
 
 // lookup returns the refusal in force for k and path, if any.
-func (m *denyMemory) lookup(k Key, path string, mono time.Duration, wall int64) (denial, bool) {
+func (m *denyMemory) lookup(k Key, path string, mono time.Duration, wall int64) (*denial, bool) {
 	if m.count.Load() == 0 {
-		return denial{}, false
+		return nil, false
 	}
 	s := m.shard(k)
 	s.mu.Lock()
 	d, ok := s.entries[k]
 	s.mu.Unlock()
 	if !ok || mono >= d.until || wall >= d.wall || !d.group.applies(path) {
-		return denial{}, false
+		return nil, false
 	}
 	return d, true
 }
@@ -93,7 +93,7 @@ func (m *denyMemory) remember(k Key, d denial, own bool, first, mono time.Durati
 	if !had {
 		m.count.Add(1)
 	}
-	s.entries[k] = d
+	s.entries[k] = &d
 }
 
 // evict makes room for one entry: an expired one if a short look finds any,

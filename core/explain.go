@@ -143,21 +143,20 @@ func (l *Limiter) explainControl(ctx context.Context, e *Explanation, t time.Tim
 // peek reads the rows of all steps in one trip and returns the states that the
 // next hit would meet.
 func (l *Limiter) peek(ctx context.Context, store Store, sc *scratch, now int64, t time.Time) ([]State, error) {
-	sc.batch.Now, sc.batch.Rows = t, sc.batch.Rows[:0]
+	at := len(sc.rows)
 	for i := range sc.steps {
 		l.append(sc, &sc.steps[i], now, false)
 	}
-	if err := store.Apply(ctx, &sc.batch); err != nil {
+	if err := store.Apply(ctx, sc.trip(at, t)); err != nil {
 		return nil, err
 	}
 	var states []State
-	at := 0
 	for i := range sc.steps {
 		n := 1
 		if s := sc.steps[i].stage; s != nil {
 			n = len(s.rows)
 		}
-		states = l.judge(states, sc, &sc.steps[i], sc.batch.Rows[at:at+n], now, true)
+		states = l.judge(states, sc, &sc.steps[i], sc.rows[at:at+n], now, true)
 		at += n
 	}
 	return states, nil

@@ -37,19 +37,17 @@ func (l *Limiter) setBack(ctx context.Context, k Key, anchor, t time.Time, suspe
 	for _, g := range l.pages.groupsOf(k) {
 		sc.addSteps(g, k, k.Kind.Own(), 1, now, from)
 	}
-	b := Batch{Now: t}
 	for i := range sc.steps {
-		sc.batch.Rows = sc.batch.Rows[:0]
 		l.append(sc, &sc.steps[i], now, false)
-		for _, r := range sc.batch.Rows {
-			r.MaxAge = 0 // the store's own value, not what this instance has heard of it
-			b.Rows = append(b.Rows, r)
-		}
 	}
-	if len(b.Rows) == 0 {
+	if len(sc.rows) == 0 {
 		return nil
 	}
-	if err := l.store.Apply(ctx, &b); err != nil {
+	for i := range sc.rows {
+		sc.rows[i].MaxAge = 0 // the store's own value, not what this instance has heard of it
+	}
+	b := sc.trip(0, t)
+	if err := l.store.Apply(ctx, b); err != nil {
 		return err
 	}
 	later, err := l.laterMarks(ctx, k, b.Rows, from, t)

@@ -44,6 +44,7 @@ type Limiter struct {
 	memory  *denyMemory
 	credits *creditMemory
 
+	made   time.Time // StoreTime is measured from here: one reading of the monotonic clock each
 	began  sync.Once
 	origin time.Time // of monotonic time: the first decision's
 
@@ -66,7 +67,7 @@ func New(p Policy, o Options) (*Limiter, error) {
 	if err := validate(&p, &o); err != nil {
 		return nil, err
 	}
-	l := &Limiter{policy: p, store: o.Store, local: o.Local, opts: o, memory: newDenyMemory(), credits: newCreditMemory()}
+	l := &Limiter{policy: p, store: o.Store, local: o.Local, opts: o, memory: newDenyMemory(), credits: newCreditMemory(), made: time.Now()}
 	if o.Control > 0 {
 		l.control = &control{every: o.Control.Microseconds()}
 	}

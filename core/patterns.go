@@ -191,6 +191,9 @@ func extension(segment string) (string, bool) {
 // segments, which some servers cut off before they look at dots: "/page;x.css"
 // is the page there, and "/api/..;/page" too. The common case allocates nothing.
 func cleanPath(s string) string {
+	if isClean(s) {
+		return s
+	}
 	if s == "" {
 		return "/"
 	}
@@ -207,6 +210,25 @@ func cleanPath(s string) string {
 		s = s[:len(s)-1]
 	}
 	return s
+}
+
+// isClean reports, in one look at each byte, that cleanPath has nothing to do; of
+// a few clean paths it does not say so ("/.well-known").
+func isClean(s string) bool {
+	if s == "" || s[0] != '/' {
+		return false
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case ';':
+			return false
+		case '/', '.':
+			if s[i-1] == '/' {
+				return false
+			}
+		}
+	}
+	return len(s) == 1 || s[len(s)-1] != '/'
 }
 
 // cutParameters returns a path without what follows a ";" in each segment (RFC

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,7 @@ const (
 // a chain of redirects counts once. It is bounded; a forgotten credit counts
 // one hop more. Safe for concurrent use.
 type creditMemory struct {
+	any     atomic.Bool // a credit was ever granted; until then nobody takes the lock
 	mu      sync.Mutex
 	credits map[creditKey]credit
 	order   []creditKey // as granted; a ring once it is full
@@ -55,15 +57,16 @@ func (m *creditMemory) grant(own Key, target string, hops int, now time.Time) {
 		}
 	}
 	m.credits[k] = credit{until: now.Add(creditLife), hops: hops}
+	m.any.Store(true)
 }
 
 // spend uses the credit for a request, if there is one.
 func (m *creditMemory) spend(own Key, r *Request) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.credits) == 0 {
+	if !m.any.Load() {
 		return false
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	k := creditKey{own, target(r)}
 	c, ok := m.credits[k]
 	if !ok || c.until.IsZero() {

@@ -11,6 +11,15 @@ type Header interface {
 	Values(name string) []string
 }
 
+// Fields is header fields by canonical name, as net/http parses them:
+// Fields(r.Header) of an *http.Request costs nothing. A decision asks for eight
+// fields, and finds them here without bringing their names into canonical form
+// first, as http.Header does each time. Names in another form are not found.
+type Fields map[string][]string
+
+// Values returns the lines of a field.
+func (f Fields) Values(name string) []string { return f[name] }
+
 // A Request is what an adapter saw of one HTTP request. Everything in it but
 // Peer, Platform and Time was written by the client and is hostile.
 type Request struct {
@@ -28,12 +37,22 @@ type Request struct {
 	Time  time.Time // the only clock of the decision; keep its monotonic part
 }
 
+// values returns the lines of a field. The usual kind of header is asked without
+// the detour over its interface.
+func (r *Request) values(name string) []string {
+	switch h := r.Header.(type) {
+	case nil:
+		return nil
+	case Fields:
+		return h[name]
+	default:
+		return h.Values(name)
+	}
+}
+
 // first returns the single value of a field, or "" when there is none.
 func (r *Request) first(name string) string {
-	if r.Header == nil {
-		return ""
-	}
-	if v := r.Header.Values(name); len(v) > 0 {
+	if v := r.values(name); len(v) > 0 {
 		return v[0]
 	}
 	return ""

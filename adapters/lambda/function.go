@@ -24,6 +24,7 @@ import (
 type Config struct {
 	Openers []open.Opener       // the stores that the program links; required
 	Getenv  func(string) string // nil = os.Getenv
+	Environ func() []string     // NAME=value, to find ssm: references; nil = os.Environ, or none where Getenv is set
 	Output  io.Writer           // log lines; nil = os.Stdout
 	Now     func() time.Time    // nil = time.Now
 }
@@ -45,6 +46,9 @@ type Function struct {
 func New(ctx context.Context, c Config) *Function {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
+		if c.Environ == nil {
+			c.Environ = os.Environ
+		}
 	}
 	if c.Output == nil {
 		c.Output = os.Stdout
@@ -53,6 +57,10 @@ func New(ctx context.Context, c Config) *Function {
 		c.Now = time.Now
 	}
 	f := &Function{now: c.Now, logger: slog.New(hitlog.NewHandler(c.Output, operatorNames))}
+	if c.Environ != nil {
+		secrets := &parameters{getenv: c.Getenv, logger: f.logger, client: parameterClient, now: c.Now, budget: parameterBudget}
+		c.Getenv = secrets.resolved(ctx, c.Environ())
+	}
 	f.site = serverless.Open(ctx, serverless.Config{
 		Getenv: c.Getenv, Openers: c.Openers, Logger: f.logger, HitLog: hitlog.NewHandler(c.Output, names),
 		Dirs: []string{c.Getenv("LAMBDA_TASK_ROOT")},

@@ -87,6 +87,8 @@ type shot struct {
 	// instead are the fields of a second try, made at once when the first is
 	// refused; nil = none.
 	instead []string
+	// at is when in the day it is sent; 0 = at once.
+	at time.Duration
 }
 
 // fire sends a shot and reports whether it got a page, else how long to wait.
@@ -149,9 +151,16 @@ const breather = 30 * time.Minute
 // mostAsked.
 func (a *arena) day(next func(i int) shot) (got int) {
 	a.t.Helper()
-	end := a.now().Add(24 * time.Hour)
+	begin := a.now()
+	end := begin.Add(24 * time.Hour)
 	for i := 0; i < mostAsked; i++ {
 		s := next(i)
+		if at := begin.Add(s.at); at.After(a.now()) {
+			if !at.Before(end) {
+				break
+			}
+			a.at(at)
+		}
 		page, wait := a.fire(s)
 		if !page && s.instead != nil {
 			var second time.Duration
@@ -162,6 +171,9 @@ func (a *arena) day(next func(i int) shot) (got int) {
 		if page {
 			got++
 			continue
+		}
+		if s.at > 0 {
+			continue // it keeps its pace, whatever it is told
 		}
 		if a.pass(max(wait, breather)); !a.now().Before(end) {
 			break

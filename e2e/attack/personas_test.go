@@ -34,6 +34,12 @@ var personas = []persona{
 		[2]int{perDay, perDay},
 	},
 	{
+		"slow crawler", fmt.Sprintf("nothing; %d pages an hour, evenly, below every hourly limit", slowPerHour),
+		func(i int) shot {
+			return shot{path: article(i), at: time.Duration(i) * time.Hour / slowPerHour}
+		}, [2]int{perDay, perDay},
+	},
+	{
 		"garbled liar", "`Sec-Fetch-Dest: IMAGE`, a value that no browser sends",
 		saying("Sec-Fetch-Dest: IMAGE"), [2]int{perDay, perDay},
 	},
@@ -109,6 +115,13 @@ var personas = []persona{
 	{
 		"silent extension liar", "the same, saying nothing",
 		func(i int) shot { return shot{path: article(i) + ".pdf"} }, [2]int{claimsPerDay, unlimited},
+	},
+	{
+		"feed liar", "`/article/1?feed=rss2`, `/article/1/feed`, at a site that answers any path and query with the page",
+		func(i int) shot {
+			forms := []string{"%s?feed=rss2", "%s/feed", "/feed%s", "%s?page=backend"}
+			return shot{path: fmt.Sprintf(forms[i%len(forms)], article(i))}
+		}, [2]int{unlimited, unlimited},
 	},
 	{
 		"all lies", "claims, and pages as often as a claim is refused",

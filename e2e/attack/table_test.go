@@ -49,6 +49,8 @@ func TestPersonas(t *testing.T) {
 		fmt.Sprintf("%d pages an hour", slowPerHour), fmt.Sprintf("%s a day", thousands(claimsPerDay)),
 		fmt.Sprintf("at most %s pages", thousands(mostAsked)), fmt.Sprintf("%d shapes of request smuggling", len(smuggled)),
 		fmt.Sprintf("| %d connections that send", slowConnections), fmt.Sprintf("%s requests in its name", thousands(inVictimsName)),
+		fmt.Sprintf("slow crawler, %d pages an hour, two days | a fresh instance for each page, Redis shared | %d each day", slowPerHour, perDay),
+		fmt.Sprintf("the count in Redis is exactly %d, page %d is refused", perDay, perDay+1),
 		fmt.Sprintf("from %d networks | one visitor: %d a day", sharedNetworks, perDay),
 	} {
 		if !strings.Contains(head+tail, figure) {

@@ -30,6 +30,7 @@ type Stile struct {
 	handler http.Handler
 	log     *lines
 	stop    func()
+	ready   func() // closes what it was wired of
 }
 
 // Options say what a Stile stands in front of. The zero value is forward-auth.
@@ -73,7 +74,8 @@ func Start(t testing.TB, text string, o Options) *Stile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = ready.Close(context.Background()) })
+	s.ready = sync.OnceFunc(func() { _ = ready.Close(context.Background()) })
+	t.Cleanup(s.ready)
 	parts := ready.Parts()
 	source := parts.Limiter.Policy().Client
 	cfg := gate.Config{
@@ -121,6 +123,13 @@ func (s *Stile) listen(addr string, c gate.ServerConfig) {
 // Stop ends the Stile as an operator stops it; its port then refuses
 // connections. Calling it again does nothing.
 func (s *Stile) Stop() { s.stop() }
+
+// Close ends the Stile for good, its connections to the store with it, before
+// the test ends.
+func (s *Stile) Close() {
+	s.Stop()
+	s.ready()
+}
 
 // Restart begins to listen on the same port again, with the counts it had.
 func (s *Stile) Restart() {

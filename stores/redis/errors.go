@@ -11,7 +11,8 @@ import (
 )
 
 var (
-	errClosed = errors.New("store is closed")
+	errClosed   = errors.New("store is closed")
+	errUnserved = errors.New("no node of the cluster serves the slot")
 
 	// ErrUnknown marks an error after which the server may or may not have
 	// applied the row. It exists for people and logs; code asks whether an error

@@ -92,7 +92,7 @@ func (l *lane) carry(ctx context.Context, req *request) error {
 
 // ask sends one command that is no row's, and is not counted.
 func (l *lane) ask(ctx context.Context, words ...string) (rueidis.RedisMessage, error) {
-	req := newRequest()
+	req := newRequest(l)
 	req.add(words)
 	if err := l.carry(ctx, req); err != nil {
 		return rueidis.RedisMessage{}, err

@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"context"
+	"slices"
+
 	"github.com/redis/rueidis"
 
 	"github.com/stilehq/stile/core/rows"
@@ -11,20 +14,28 @@ import (
 // together, in order, on one connection. After a deadline the client library
 // may still hold the commands, so a request is not used again.
 type request struct {
+	lane    *lane
 	cmds    []rueidis.Completed
 	lead    int               // commands before the first row's: 1 after ASKING
+	rows    []int             // index in the batch of each row's command
 	expiry  []bitfield.Expiry // the last commands: to be given back if they fail
 	replies []rueidis.RedisResult
+	err     error // it was not sent; there are no replies
 
-	first  [2]rueidis.Completed // room for cmds
+	// Room for the usual: one or two rows.
+	first  [2]rueidis.Completed
+	index  [2]int
 	single [1]rueidis.RedisResult
 }
 
-func newRequest() *request {
-	r := new(request)
-	r.cmds = r.first[:0]
+func newRequest(l *lane) *request {
+	r := &request{lane: l}
+	r.cmds, r.rows = r.first[:0], r.index[:0]
 	return r
 }
+
+// run sends the request.
+func (r *request) run(ctx context.Context) { r.err = r.lane.do(ctx, r) }
 
 // add appends a command. The words are copied: the caller may use them again.
 func (r *request) add(words []string) {
@@ -54,17 +65,31 @@ func (r *request) integers(dst []int64, k int) ([]int64, error) {
 	return dst, nil
 }
 
-// boardAgain adds the command of a row to the trip of the lane that its slot has
-// moved to. While the slot is still being moved (ask), the new node serves it
+// board adds the command of row i to the request to its lane.
+func board(trips []*request, l *lane, i int, name string, r *rows.Row) []*request {
+	at := slices.IndexFunc(trips, func(t *request) bool { return t.lane == l && t.lead == 0 })
+	if at < 0 {
+		at = len(trips)
+		trips = append(trips, newRequest(l))
+	}
+	var buf [32]string
+	trips[at].add(bitfield.Append(buf[:0], name, r))
+	trips[at].rows = append(trips[at].rows, i)
+	return trips
+}
+
+// boardAgain adds the command of a row to the request to the lane that its slot
+// has moved to. While the slot is still being moved (ask), the new node serves it
 // only right after ASKING, so each such row travels in a request of its own.
-func boardAgain(trips []trip, l *lane, ask bool, i int, name string, r *rows.Row) []trip {
+func boardAgain(trips []*request, l *lane, ask bool, i int, name string, r *rows.Row) []*request {
 	if !ask {
 		return board(trips, l, i, name, r)
 	}
-	req := newRequest()
-	req.lead = 1
-	req.add([]string{"ASKING"})
+	t := newRequest(l)
+	t.lead = 1
+	t.add([]string{"ASKING"})
 	var buf [32]string
-	req.add(bitfield.Append(buf[:0], name, r))
-	return append(trips, trip{lane: l, req: req, rows: []int{i}})
+	t.add(bitfield.Append(buf[:0], name, r))
+	t.rows = append(t.rows, i)
+	return append(trips, t)
 }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/stilehq/stile/core"
-	"github.com/stilehq/stile/core/rows"
 	"github.com/stilehq/stile/stores/redis/bitfield"
 )
 
@@ -83,14 +82,6 @@ func (s *Store) Pending() (waiting int, dropped int64) {
 	return waiting, dropped
 }
 
-// A trip is what one Apply sends to one lane: one command per row.
-type trip struct {
-	lane *lane
-	req  *request
-	rows []int // index in the batch of each command's row
-	err  error // the request was not sent
-}
-
 // Apply implements core.Store. The batch's commands go out together, in
 // a cluster per node and in parallel; expiries that wait for the same server
 // ride along. It waits until ctx is done or Config.Timeout has passed. A context
@@ -103,34 +94,37 @@ func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
 	if err := s.nodes.ready(ctx); err != nil {
 		return failAll(b, notApplied(err))
 	}
-	var (
-		trips    []trip
-		tripsBuf [4]trip
-		names    []string
-		namesBuf [4]string
-	)
-	trips, names = tripsBuf[:0], namesBuf[:0]
+	var tripsBuf [4]*request
+	var namesBuf [4]string
+	trips, names := tripsBuf[:0], namesBuf[:0]
 	for i := range b.Rows {
 		r := &b.Rows[i]
 		r.Err = nil
 		name := s.cfg.Namer.Name(r)
 		names = append(names, name)
-		if len(r.Cells) > 0 {
-			trips = board(trips, s.nodes.lane(name), i, name, r)
+		if len(r.Cells) == 0 {
+			continue
 		}
+		l := s.nodes.lane(name)
+		if l == nil {
+			r.Err = notApplied(errUnserved)
+			s.nodes.suspect()
+			continue
+		}
+		trips = board(trips, l, i, name, r)
 	}
-	s.run(ctx, trips)
+	run(ctx, trips)
 
-	var again []trip
-	for t := range trips {
-		s.receive(&trips[t], b, names, &again)
+	var again []*request
+	for _, t := range trips {
+		again = s.receive(t, b, names, again, true)
 	}
 	if len(again) > 0 {
 		// The slot has moved, and the refusal proves that nothing was applied:
 		// once more to where it is now. A second refusal is the row's error.
-		s.run(ctx, again)
-		for t := range again {
-			s.receive(&again[t], b, names, nil)
+		run(ctx, again)
+		for _, t := range again {
+			s.receive(t, b, names, nil, false)
 		}
 	}
 	for i := range b.Rows {
@@ -141,47 +135,28 @@ func (s *Store) Apply(ctx context.Context, b *core.Batch) error {
 	return nil
 }
 
-// board adds the command of row i to the trip of its lane.
-func board(trips []trip, l *lane, i int, name string, r *rows.Row) []trip {
-	at := -1
-	for t := range trips {
-		if trips[t].lane == l {
-			at = t
-			break
-		}
-	}
-	if at < 0 {
-		trips = append(trips, trip{lane: l, req: newRequest()})
-		at = len(trips) - 1
-	}
-	t := &trips[at]
-	var buf [32]string
-	words := bitfield.Append(buf[:0], name, r)
-	t.req.add(words)
-	t.rows = append(t.rows, i)
-	return trips
-}
-
-// run sends the trips in parallel and waits for all of them.
-func (s *Store) run(ctx context.Context, trips []trip) {
-	var wg sync.WaitGroup
-	for i := range trips {
-		t := &trips[i]
+// run sends the requests in parallel and waits for all of them. Expiries that
+// wait for the same server ride along.
+func run(ctx context.Context, trips []*request) {
+	for _, t := range trips {
 		for _, e := range t.lane.expiries.Take(bitfield.MaxRide) {
-			t.req.addExpiry(e)
+			t.addExpiry(e)
 		}
-		if i == len(trips)-1 {
-			t.err = t.lane.do(ctx, t.req)
-		} else {
-			wg.Go(func() { t.err = t.lane.do(ctx, t.req) })
-		}
+	}
+	if len(trips) == 1 {
+		trips[0].run(ctx)
+		return
+	}
+	var wg sync.WaitGroup
+	for _, t := range trips {
+		wg.Go(func() { t.run(ctx) })
 	}
 	wg.Wait()
 }
 
-// receive reads the replies of a trip into its rows, and boards rows whose slot
-// has moved on again; again is nil for rows that have been sent on before.
-func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
+// receive reads the replies of a request into its rows. Rows whose slot has moved
+// on are boarded again, if they may be: they are appended to again.
+func (s *Store) receive(t *request, b *core.Batch, names []string, again []*request, may bool) []*request {
 	for k, i := range t.rows {
 		r := &b.Rows[i]
 		if t.err != nil {
@@ -190,11 +165,11 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
 			continue
 		}
 		var buf [8]int64
-		numbers, err := t.req.integers(buf[:0], k+t.req.lead)
+		numbers, err := t.integers(buf[:0], k+t.lead)
 		if err != nil {
 			r.Err = classify(err)
-			if l, ask := s.nodes.redirect(err); l != nil && again != nil {
-				*again = boardAgain(*again, l, ask, i, names[i], r)
+			if l, ask := s.nodes.redirect(err); l != nil && may {
+				again = boardAgain(again, l, ask, i, names[i], r)
 				continue
 			}
 			s.nodes.failed(err)
@@ -208,6 +183,7 @@ func (s *Store) receive(t *trip, b *core.Batch, names []string, again *[]trip) {
 		r.Err = nil
 		t.lane.expiries.Note(names[i], r, previous, int64(s.cfg.Repair))
 	}
+	return again
 }
 
 // failAll gives every row of b the same error.
@@ -222,28 +198,29 @@ func failAll(b *core.Batch, err error) error {
 // round trip, and waits for them. Those that fail are kept for the next Settle
 // or Apply. It returns the first error.
 func (s *Store) Settle(ctx context.Context) error {
-	var trips []trip
+	var trips []*request
 	for _, l := range s.nodes.all() {
 		list := l.expiries.Take(bitfield.MaxSettle)
 		if len(list) == 0 {
 			continue
 		}
-		req := newRequest()
+		t := newRequest(l)
 		for _, e := range list {
-			req.addExpiry(e)
+			t.addExpiry(e)
 		}
-		trips = append(trips, trip{lane: l, req: req})
+		trips = append(trips, t)
 	}
 	if len(trips) == 0 {
 		return nil
 	}
-	s.run(ctx, trips)
+	run(ctx, trips)
 	for _, t := range trips {
 		if t.err != nil {
+			s.nodes.failed(t.err)
 			return t.err
 		}
-		for i := range t.req.replies {
-			if err := t.req.replies[i].Error(); err != nil {
+		for i := range t.replies {
+			if err := t.replies[i].Error(); err != nil {
 				s.nodes.redirect(err)
 				return classify(err)
 			}

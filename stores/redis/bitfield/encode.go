@@ -3,6 +3,7 @@ package bitfield
 import (
 	"math"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/stilehq/stile/core/rows"
 )
@@ -53,7 +54,7 @@ func Append(dst []string, name string, r *rows.Row) []string {
 	}
 	dst = append(dst, Write, name, overflow, sat)
 	if r.Creates() {
-		dst = append(dst, set, u63, places[0], strconv.FormatInt(r.Until, 10))
+		dst = append(dst, set, u63, places[0], until(r.Until))
 	} else {
 		dst = append(dst, get, u63, places[0])
 	}
@@ -72,6 +73,25 @@ func Append(dst []string, name string, r *rows.Row) []string {
 		}
 	}
 	return dst
+}
+
+// lately is the text of the last expiry: all rows of an epoch have the same.
+var lately atomic.Pointer[struct {
+	at   int64
+	text string
+}]
+
+// until spells an expiry out.
+func until(at int64) string {
+	if l := lately.Load(); l != nil && l.at == at {
+		return l.text
+	}
+	text := strconv.FormatInt(at, 10)
+	lately.Store(&struct {
+		at   int64
+		text string
+	}{at, text})
+	return text
 }
 
 // AppendExpiry appends the command that lets the record go at expiry (Unix

@@ -84,9 +84,7 @@ var concurrencyCases = []testCase{
 				if !e.applied(e.batch(e.row("balance", count(0)))) {
 					continue
 				}
-				for !e.applied(e.batch(e.row("balance", add(0, -1)))) {
-					continue // proven unchanged, so it may be sent again
-				}
+				e.insist(e.batch(e.row("balance", add(0, -1))))
 			}
 		})
 		e.want(e.row("balance", read(0)), 1000)
@@ -142,6 +140,17 @@ func (e *env) applied(b *core.Batch) bool {
 		e.tb.Errorf("Apply: %v", err)
 	}
 	return false
+}
+
+// insist applies b until it is applied: what is proven unchanged may be sent
+// again. It gives up, and returns false, when the case has failed.
+func (e *env) insist(b *core.Batch) bool {
+	for !e.applied(b) {
+		if e.tb.Failed() {
+			return false
+		}
+	}
+	return true
 }
 
 // tally collects the values that concurrent hits returned.

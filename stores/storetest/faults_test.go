@@ -156,6 +156,7 @@ func remoteHarness(t *testing.T, fault string) Harness {
 		Backend: backend,
 		Through: func(_ testing.TB, addr string) core.Store { return &remote{addr: addr, fault: fault} },
 		Timeout: 500 * time.Millisecond,
+		Slow:    true, // one call at a time; the long runs show nothing more here
 	}
 }
 

@@ -16,6 +16,7 @@
 package storetest
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,12 @@ type Harness struct {
 	// what was applied; without it any error fails.
 	Contention bool
 
+	// Flush declares that the store holds hits of rows with a MaxAge back to
+	// report many at once, as a coalescing wrapper does; it makes st report all of
+	// them. The suite then asserts what such a store promises instead (see the
+	// cases "outer"). Nil: every hit is at the server when Apply returns.
+	Flush func(ctx context.Context, st core.Store) error
+
 	// Slow trims repetitions, for emulators that take milliseconds per call.
 	Slow bool
 
@@ -89,6 +96,9 @@ func (h Harness) With(wrap func(inner core.Store) core.Store) Harness {
 	if h.Expiry != nil {
 		w.Expiry = func(st core.Store, row *core.Row) (time.Time, bool) { return h.Expiry(inside(st), row) }
 	}
+	if h.Flush != nil {
+		w.Flush = func(ctx context.Context, st core.Store) error { return h.Flush(ctx, inside(st)) }
+	}
 	return w
 }
 
@@ -114,12 +124,15 @@ type testCase struct {
 func cases(h Harness) []testCase {
 	var list []testCase
 	for _, group := range [][]testCase{
-		cellCases, absenceCases, clockCases, isolationCases, batchCases, contextCases, concurrencyCases, modelCases,
+		cellCases, absenceCases, clockCases, isolationCases, batchCases, contextCases, concurrencyCases, outerCases, modelCases,
 	} {
 		list = append(list, group...)
 	}
 	if h.Backend != "" && h.Through != nil {
 		list = append(list, faultCases...)
+		if h.Flush != nil {
+			list = append(list, outerFaultCases...)
+		}
 	}
 	return list
 }

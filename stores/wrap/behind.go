@@ -37,7 +37,9 @@ const (
 // report whose outcome stays unknown (counted in Dropped). A report that was
 // proven unsent is kept and sent again with the next one. So an outer bucket may
 // admit at most (instances-1) x max(1, limit/128) navigations more than its
-// limit, and what a dead instance had not reported.
+// limit, and what a dead instance had not reported; one instance's share more
+// where so many of its own hits overtake a report on its way that they fill the
+// bucket's last 128 places before it arrives.
 //
 // A Behind is safe for concurrent use.
 type Behind struct {
@@ -163,7 +165,9 @@ func (s *Behind) Settle(ctx context.Context) error {
 	return s.flush(ctx, time.Now(), false)
 }
 
-// Flush reports everything unsent, whatever its age: at the end of a process.
+// Flush reports everything unsent, whatever its age: at the end of a process. An
+// error that wraps core.ErrNotApplied proves that the report was not sent, and
+// what it held is kept; after any other error it is dropped.
 func (s *Behind) Flush(ctx context.Context) error { return s.flush(ctx, time.Now(), true) }
 
 func (s *Behind) flush(ctx context.Context, now time.Time, all bool) error {
@@ -181,16 +185,20 @@ func (s *Behind) flush(ctx context.Context, now time.Time, all bool) error {
 		s.addDue(&out, &sent, now)
 	}
 	s.mu.Unlock()
-	var err error
 	if len(out.Rows) > 0 {
-		err = s.inner.Apply(ctx, &out)
+		err := s.inner.Apply(ctx, &out)
 		s.mu.Lock()
 		for i := range sent {
 			s.learn(&sent[i], &out.Rows[i], &out)
 		}
 		s.mu.Unlock()
+		if err != nil {
+			// The inner store's leftovers wait for a better time. Were they tried
+			// and refused now, that error would seem to prove this report unsent.
+			return err
+		}
 	}
-	return errors.Join(err, settle(ctx, s.inner))
+	return settle(ctx, s.inner)
 }
 
 // Counts returns how many rows were answered from memory, how many outer rows

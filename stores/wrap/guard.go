@@ -68,6 +68,10 @@ func (g *Guard) Apply(ctx context.Context, b *core.Batch) error {
 	if g.local {
 		return g.inner.Apply(ctx, b)
 	}
+	// A caller whose time is over says nothing about the store.
+	if err := ctx.Err(); err != nil {
+		return refuse(b, fmt.Errorf("store: %w: %w", err, core.ErrNotApplied))
+	}
 	done, err := g.breaker.Allow()
 	if err != nil {
 		return refuse(b, fmt.Errorf("store: not asked, it did not answer lately (%w): %w", err, core.ErrNotApplied))

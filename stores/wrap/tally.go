@@ -155,6 +155,17 @@ func (s *Behind) addDue(out *core.Batch, sent *[]sending, now time.Time) {
 	}
 }
 
+// idle reports whether a tally can be forgotten: nothing is unsent, and nothing is
+// underway that may come back unsent.
+func (t *tally) idle() bool {
+	for i := range t.cells {
+		if t.cells[i].unsent != 0 || t.cells[i].underway != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // report returns the row that tells the store of everything unsent.
 func (t *tally) report(id rowID, now time.Time) (core.Row, bool) {
 	row := core.Row{Key: id.key, Plan: id.plan, Epoch: id.epoch, Start: t.start, Until: t.until, MaxAge: t.maxAge}
@@ -241,7 +252,7 @@ func (s *Behind) unlearn(sd *sending, r *core.Row, b *core.Batch) {
 func (s *Behind) remember(id rowID, r *core.Row, now time.Time) *tally {
 	looked := 0
 	for old, t := range s.known {
-		if now.Unix() >= t.until || len(s.known) >= mostKnown && t.since.IsZero() {
+		if now.Unix() >= t.until || len(s.known) >= mostKnown && t.idle() {
 			delete(s.known, old)
 		}
 		if looked++; looked == 2 {

@@ -24,26 +24,6 @@ func base() storetest.Harness {
 	return storetest.Harness{Open: func(testing.TB) core.Store { return memory.New(memory.Config{}) }}
 }
 
-// TestConformance runs the stores' suite over every wrapper. Its rows do not
-// take part in coalescing; TestOneInstanceSeesItsOwnHits has those that do.
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	for name, with := range map[string]func(core.Store) core.Store{
-		"meter":  func(s core.Store) core.Store { return wrap.NewMeter(s) },
-		"guard":  func(s core.Store) core.Store { return wrap.NewGuard(s, wrap.GuardConfig{Timeout: time.Minute}) },
-		"spend":  func(s core.Store) core.Store { return wrap.NewSpend(s, wrap.SpendConfig{PerDay: 1 << 40}) },
-		"behind": func(s core.Store) core.Store { return wrap.NewBehind(s) },
-		"stack": func(s core.Store) core.Store {
-			return wrap.Stack(s, wrap.GuardConfig{Timeout: time.Minute}, wrap.SpendConfig{})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			storetest.Run(t, base().With(with))
-		})
-	}
-}
-
 // faulty fails as it is told.
 type faulty struct {
 	core.Store

@@ -304,6 +304,11 @@ func TestWaitWords(t *testing.T) {
 			t.Errorf("%d: %q, want %q", s, got, want)
 		}
 	}
+	for limit, want := range map[int64]string{1: "1 page per minute", 60: "60 pages per minute"} {
+		if got := ruleText(&core.State{Limit: limit, Window: time.Minute}); got != want {
+			t.Errorf("limit %d: %q, want %q", limit, got, want)
+		}
+	}
 	if got := string(appendUntil(nil, noon, 12*3600)); got != "Dec 1, 00:00 UTC" {
 		t.Errorf("until midnight: %q", got)
 	}

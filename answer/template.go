@@ -176,7 +176,11 @@ func ruleText(s *core.State) string {
 	if one, ok := strings.CutPrefix(window, "1 "); ok && !strings.Contains(one, " ") {
 		window = one
 	}
-	return strconv.FormatInt(s.Limit, 10) + " pages per " + window
+	pages := " pages per "
+	if s.Limit == 1 {
+		pages = " page per "
+	}
+	return strconv.FormatInt(s.Limit, 10) + pages + window
 }
 
 // appendWait says a number of seconds in words, rounded up to two units. Up to

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -116,6 +117,36 @@ func TestRepair(t *testing.T) {
 		t.Errorf("TTL %d after the repair", ttl)
 	}
 	do(second, 0)
+}
+
+// TestBillOfManyClients: 20,000 clients that come three times cost one BITFIELD
+// each time and one EXPIREAT each, however they take turns.
+func TestBillOfManyClients(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, redis.Config{Addrs: []string{server.Addr}, Timeout: patient})
+	ctx := context.Background()
+	const clients, atOnce = 20_000, 200
+	server.ResetCalls()
+	for range 3 {
+		for i := 0; i < clients; i += atOnce {
+			b := &core.Batch{Now: time.Now()}
+			for k := range atOnce {
+				r := hit("many-" + strconv.Itoa(i+k))
+				r.Until = r.Start + 4*86400 // a test that runs over a second's edge
+				b.Rows = append(b.Rows, r)
+			}
+			if err := s.Apply(ctx, b); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Settle(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if calls := server.Calls(); calls["bitfield"] != 3*clients || calls["expireat"] != clients {
+		t.Errorf("%d BITFIELD and %d EXPIREAT, want %d and %d", calls["bitfield"], calls["expireat"], 3*clients, clients)
+	}
 }
 
 // TestSettleFails: an expiry whose EXPIREAT failed is kept, and sent later.

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -105,4 +106,94 @@ func TestClusterBill(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestClusterUnserved: a slot that no node serves is an error that proves the row
+// unchanged; the others count on.
+func TestClusterUnserved(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	s := open(t, redis.Config{Addrs: cluster.Addrs()[:1], Cluster: true, Timeout: patient})
+	lost := hit("lost")
+	slot := cluster.Nodes[0].Do("CLUSTER", "KEYSLOT", namer.Name(&lost)).(int64)
+	for _, n := range cluster.Nodes {
+		n.Do("CLUSTER", "DELSLOTS", slot)
+	}
+	for range 3 { // the server refuses; then, when the topology has been looked at, there is no server to ask
+		_, err := apply(context.Background(), s, hit("lost"))
+		proves(t, err, true)
+		time.Sleep(600 * time.Millisecond) // a look at the topology is not repeated sooner
+	}
+	served := 0
+	for i := range 20 {
+		if _, err := apply(context.Background(), s, hit(fmt.Sprint("other-", i))); err == nil {
+			served++
+		}
+	}
+	if served < 19 { // one might have the same slot
+		t.Errorf("%d of 20 other keys were counted", served)
+	}
+}
+
+// TestClusterFailover: a master is killed and its replica takes over. Hits on its
+// keys fail meanwhile, within their deadline; then they count on from what was
+// replicated, without help. The other masters' keys never fail.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	s := open(t, redis.Config{Addrs: cluster.Addrs(), Cluster: true, Timeout: patient})
+	ctx := context.Background()
+	var doomed *redistest.Server
+	r := hit("doomed")
+	slot := cluster.Nodes[0].Do("CLUSTER", "KEYSLOT", namer.Name(&r)).(int64)
+	const before = 5
+	for range before {
+		if _, err := apply(ctx, s, hit("doomed")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := ""
+	for _, n := range cluster.Nodes {
+		if n.Do("CLUSTER", "COUNTKEYSINSLOT", slot).(int64) > 0 {
+			doomed = n
+		}
+	}
+	for i := 0; other == ""; i++ {
+		r := hit(fmt.Sprint("safe-", i))
+		if at := cluster.Nodes[0].Do("CLUSTER", "KEYSLOT", namer.Name(&r)).(int64); at*3/16384 != slot*3/16384 {
+			other = r.Key.ID
+		}
+	}
+	replica := cluster.AddReplica(doomed)
+	if n := doomed.Do("WAIT", 1, 20000).(int64); n != 1 {
+		t.Fatalf("the replica did not confirm: %d", n)
+	}
+	doomed.Kill()
+	killed := time.Now()
+	failed, proven := 0, 0
+	var count int64
+	for {
+		short, cancel := within(deadline)
+		b, err := apply(short, s, hit("doomed"))
+		cancel()
+		if err == nil {
+			count = b.Rows[0].Cells[0].Value
+			break
+		}
+		failed++
+		if errors.Is(err, core.ErrNotApplied) {
+			proven++
+		}
+		if time.Since(killed) > 60*time.Second {
+			t.Fatalf("no recovery: %v; the replica says %v", err, replica.Do("ROLE"))
+		}
+		if _, err := apply(ctx, s, hit(other)); err != nil {
+			t.Fatalf("a key of another master: %v", err)
+		}
+		time.Sleep(20 * time.Millisecond) // the nodes take their time to agree
+	}
+	if failed == 0 || count < before+1 || count > before+1+int64(failed-proven) {
+		t.Errorf("after %d failed hits, %d of them proven unsent, the counter says %d; want %d, and those whose outcome is unknown", failed, proven, count, before+1)
+	}
+	t.Logf("failover in a cluster: %d hits failed, %d proven unsent, over %v (cluster-node-timeout 2 s); counter %d after %d", failed, proven, time.Since(killed).Round(10*time.Millisecond), count, before)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -54,7 +55,7 @@ func options(c Config, addr string) rueidis.ClientOption {
 // c.TLS is set, by TLS under the name that is dialled, both within ctx. A second
 // call is refused, so that a client whose connection has ended proves what it is
 // asked afterwards to be unsent.
-func once(ctx context.Context, c Config, to **conn) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+func once(ctx context.Context, c Config, securing *atomic.Bool, to **conn) func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	used := make(chan struct{}, 1)
 	return func(_ context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		select {
@@ -69,7 +70,10 @@ func once(ctx context.Context, c Config, to **conn) func(context.Context, string
 		}
 		transport := raw
 		if c.TLS != nil {
-			if transport, err = secure(ctx, c.TLS, raw, addr); err != nil {
+			securing.Store(true)
+			transport, err = secure(ctx, c.TLS, raw, addr)
+			securing.Store(false)
+			if err != nil {
 				_ = raw.Close()
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -27,9 +28,10 @@ type link struct {
 
 // A dialing is a connection being made. Conn and err are set before done closes.
 type dialing struct {
-	done chan struct{}
-	conn *conn
-	err  error
+	done     chan struct{}
+	conn     *conn
+	err      error
+	securing atomic.Bool // TCP stands, TLS does not yet
 }
 
 // get returns the connection, or makes one, waiting until ctx or the deadline
@@ -46,7 +48,11 @@ func (k *link) get(ctx context.Context, until time.Time) (*conn, error) {
 		select {
 		case <-d.done:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for a connection: %w", ctx.Err())
+			err := fmt.Errorf("waiting for a connection: %w", ctx.Err())
+			if d.securing.Load() {
+				err = errors.Join(errTLS, err) // a plain server waits for a line's end
+			}
+			return nil, err
 		}
 		if d.err == nil {
 			return d.conn, nil
@@ -88,7 +94,7 @@ func (k *link) dial() (d *dialing, began bool) {
 
 // connect makes a connection and greets the server.
 func (k *link) connect(d *dialing) {
-	d.conn, d.err = k.greet()
+	d.conn, d.err = k.greet(&d.securing)
 	k.mu.Lock()
 	k.dialing = nil
 	if d.err == nil {
@@ -102,7 +108,7 @@ func (k *link) connect(d *dialing) {
 }
 
 // greet dials and does the handshakes, within ConnectTimeout.
-func (k *link) greet() (c *conn, err error) {
+func (k *link) greet(securing *atomic.Bool) (c *conn, err error) {
 	ctx, cancel := context.WithTimeout(k.alive, k.cfg.ConnectTimeout)
 	defer cancel()
 	defer func() {
@@ -114,7 +120,7 @@ func (k *link) greet() (c *conn, err error) {
 		}
 	}()
 	o := options(k.cfg, k.addr)
-	o.DialCtxFn = once(ctx, k.cfg, &c)
+	o.DialCtxFn = once(ctx, k.cfg, securing, &c)
 	client, err := rueidis.NewClient(o)
 	if err == nil && c.over.Load() {
 		err = errUnsent

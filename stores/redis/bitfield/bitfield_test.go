@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +123,48 @@ func TestPending(t *testing.T) {
 	x.Confirm("z")
 	if !x.Confirmed("z") {
 		t.Error("Confirm is forgotten at once")
+	}
+}
+
+// TestConfirmedIsExact: of tens of thousands of clients that come three times, in
+// turn, each asks for its expiry once.
+func TestConfirmedIsExact(t *testing.T) {
+	t.Parallel()
+	const clients = generation - 1
+	var x Pending
+	asked := 0
+	for n := int64(1); n <= 3; n++ {
+		for i := range clients {
+			name := strconv.Itoa(i)
+			r := rows.Row{Until: 9, Cells: []rows.Cell{{Slot: 1, Add: 1, Value: n}}}
+			previous := int64(0)
+			if n > 1 {
+				previous = 9
+			}
+			x.Note(name, &r, previous, 3)
+			for _, e := range x.Take(MaxRide) {
+				asked++
+				x.Confirm(e.Name)
+			}
+		}
+	}
+	if asked != clients {
+		t.Errorf("%d expiries for %d clients", asked, clients)
+	}
+	// It forgets, and stays bounded, with the latest kept.
+	for i := range 3 * generation {
+		x.Confirm("more" + strconv.Itoa(i))
+	}
+	if n := len(x.confirmed) + len(x.before); n > 2*generation {
+		t.Errorf("%d names are remembered, want at most %d", n, 2*generation)
+	}
+	for i := 2 * generation; i < 3*generation; i++ {
+		if !x.Confirmed("more" + strconv.Itoa(i)) {
+			t.Fatalf("number %d of %d is forgotten", i, 3*generation)
+		}
+	}
+	if x.Confirmed("0") {
+		t.Error("the first is still remembered")
 	}
 }
 

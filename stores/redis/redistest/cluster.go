@@ -50,6 +50,43 @@ func StartCluster(tb testing.TB) *Cluster {
 	}
 }
 
+// AddReplica starts a further node that replicates master, and waits until master
+// has it and all nodes know it.
+func (c *Cluster) AddReplica(master *Server) *Server {
+	tb := master.tb
+	tb.Helper()
+	bus := freeAddr(tb)
+	_, port, _ := net.SplitHostPort(bus)
+	r := start(tb, binary(), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
+		"--cluster-port", port, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",
+		"--repl-diskless-sync-delay", "0")
+	id := master.ID()
+	host, clientPort := master.HostPort()
+	r.Do("CLUSTER", "MEET", host, clientPort, master.arg("--cluster-port"))
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		// It must know the master before it may follow it; then the others must know it.
+		_, err := r.admin.ClusterReplicate(context.Background(), id).Result()
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			tb.Fatalf("redistest: the new node does not follow: %v", err)
+		}
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		known := strings.Contains(master.Do("INFO", "replication").(string), "state=online")
+		for _, n := range c.Nodes {
+			known = known && strings.Contains(n.Do("CLUSTER", "NODES").(string), "slave "+id)
+		}
+		if known {
+			return r
+		}
+		if time.Now().After(end) {
+			tb.Fatal("redistest: the replica is not known to all")
+		}
+	}
+}
+
 // agrees reports whether every node sees all slots served by three nodes.
 func (c *Cluster) agrees() bool {
 	for _, n := range c.Nodes {

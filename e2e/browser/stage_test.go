@@ -43,6 +43,7 @@ type step struct {
 	Title, First, Second, Text, Path     string
 	Aria                                 string
 	Pages, Wait, Status                  int
+	Again                                int // pages gone back to that the browser asked the site for again
 	Wide                                 bool
 	Order                                []string
 }
@@ -155,7 +156,7 @@ func play(t *testing.T, script string, stile *stand.Binary, own *recorder, param
 	p := stand.Run(t, cmd)
 	select {
 	case <-p.Done():
-	case <-time.After(100 * time.Second):
+	case <-time.After(4 * time.Minute):
 		t.Fatalf("%s does not end:\n%s", script, p.Output())
 	}
 	if code := p.ExitCode(); code != 0 {
@@ -181,11 +182,24 @@ func (sc *scene) step(w http.ResponseWriter, r *http.Request) {
 	}
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	log := sc.stile.Log()
+	log := sc.settled()
 	found.Log, sc.logged = log[sc.logged:], len(log)
 	if sc.site != nil {
 		found.Visits = sc.site.since(sc.sent)
 		sc.sent += len(found.Visits)
 	}
 	sc.steps[found.Name] = found.step
+}
+
+// settled returns the hit log once nothing is added to it any more: the browser
+// has its answer before this process has read the line of it.
+func (sc *scene) settled() []hitlog.Entry {
+	log := sc.stile.Log()
+	for still := 0; still < 3; still++ {
+		time.Sleep(50 * time.Millisecond)
+		if now := sc.stile.Log(); len(now) != len(log) {
+			log, still = now, 0
+		}
+	}
+	return log
 }

@@ -52,6 +52,7 @@ func TestStaticSite(t *testing.T) {
 			// The click asks the site (no-cache); back and forward do not.
 			want.hits, want.dests = 1, doc
 		}
+		want.hits += s.Again
 		if s.hits() != want.hits || !slices.Equal(s.dests(), want.dests) || s.refused() != 0 {
 			t.Errorf("%s: %d counted with dest %q and %d refused, want %d with %q; log %+v", name, s.hits(), s.dests(), s.refused(), want.hits, want.dests, s.Log)
 		}

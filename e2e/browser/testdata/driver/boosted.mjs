@@ -1,5 +1,5 @@
 // Pages that Turbo and htmx turn into soft navigations.
-import { arrived, open, quiet, run, step } from './browser.mjs'
+import { arrived, handled, open, quiet, run, step } from './browser.mjs'
 
 const { context, page, close } = await open()
 const heading = (text) => page.waitForFunction((t) => document.querySelector('h1')?.textContent === t, text)
@@ -11,6 +11,7 @@ try {
     await go('a page', () => page.goto(`${run.site}/${kind}/0`))
     await go('ten soft clicks', async () => {
       for (let i = 1; i <= 10; i++) {
+        if (kind !== 'turbo') await handled(page, `#soft-${i}`) // Turbo listens at the document
         await page.click(`#soft-${i}`)
         await heading(`View ${i}`)
       }
@@ -27,6 +28,7 @@ try {
       })
     } else {
       await go('a part of a page', async () => {
+        await handled(page, 'button')
         await page.click('button')
         await page.waitForSelector('#part')
       })

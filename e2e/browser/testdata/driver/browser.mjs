@@ -21,7 +21,8 @@ export async function open(options = {}) {
     viewport: { width: 1100, height: 750 },
     ...options,
   })
-  context.setDefaultTimeout(15_000)
+  context.setDefaultTimeout(45_000) // a machine may be busy with other things
+  watch(context)
   return {
     context,
     page: context.pages()[0],
@@ -32,27 +33,64 @@ export async function open(options = {}) {
   }
 }
 
-/** quiet waits until a page has sent nothing for a while. */
+// What each context has under way, and when that last changed.
+const traffic = new WeakMap()
+
+function watch(context) {
+  const seen = { open: new Set(), last: Date.now() }
+  traffic.set(context, seen)
+  context.on('request', (r) => { seen.open.add(r); seen.last = Date.now() })
+  for (const end of ['requestfinished', 'requestfailed']) {
+    context.on(end, (r) => { seen.open.delete(r); seen.last = Date.now() })
+  }
+}
+
+/** quiet waits until a browser has sent nothing for a while and waits for nothing.
+ * A page that went into the back/forward cache may leave requests open for good:
+ * they are waited for no longer than five seconds. */
 export async function quiet(context, least = 250, still = 300) {
-  let last = Date.now()
-  const note = () => { last = Date.now() }
-  context.on('request', note)
-  context.on('requestfinished', note)
+  const seen = traffic.get(context)
   await new Promise((r) => setTimeout(r, least))
-  while (Date.now() - last < still) await new Promise((r) => setTimeout(r, 50))
-  context.off('request', note)
-  context.off('requestfinished', note)
+  for (;;) {
+    const calm = Date.now() - seen.last
+    if (calm >= 5000 || calm >= still && seen.open.size === 0) break
+    await new Promise((r) => setTimeout(r, 50))
+  }
+  seen.open.clear()
 }
 
 /** arrived waits until a page is there. One out of the back/forward cache fires
  * no load event that Playwright would see. */
 export async function arrived(page, path) {
-  for (let i = 0; i < 300; i++) {
+  for (let i = 0; i < 900; i++) {
     const now = await page.evaluate(() => [location.pathname, document.readyState]).catch(() => [])
     if (now[0] === path && now[1] === 'complete') return
     await page.waitForTimeout(50)
   }
   throw new Error(`never arrived at ${path}, but at ${page.url()}`)
+}
+
+/** back goes back to a page and tells (1 or 0) whether the browser asked the site
+ * for it again: it does not as long as one of its caches still has the page, which
+ * it may drop when memory is short. */
+export async function back(page, path) {
+  await page.goBack({ waitUntil: 'commit' })
+  await arrived(page, path)
+  return page.evaluate(() => {
+    const load = performance.getEntriesByType('navigation')[0]
+    if (load.type !== 'back_forward' || load.transferSize === 0 || window.askedAgain) return 0
+    window.askedAgain = true // this very page may be gone back to later
+    return 1
+  })
+}
+
+/** handled waits until a script has taken an element over: a click that comes
+ * before that is the browser's, and loads a page. React and htmx leave a mark. */
+export async function handled(page, selector) {
+  await page.waitForFunction((s) => {
+    const at = document.querySelector(s)
+    return at && Object.keys(at).some((k) => k.startsWith('__reactProps') || k === 'htmx-internal-data' || k === '_htmx')
+  }, selector)
 }
 
 /** step plays one step and hands its name and findings to the Go test. */

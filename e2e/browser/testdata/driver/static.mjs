@@ -1,5 +1,5 @@
 // A site without a framework: everything that a browser itself does.
-import { arrived, open, quiet, run, step } from './browser.mjs'
+import { arrived, back, open, quiet, run, step } from './browser.mjs'
 
 const { context, page, close } = await open()
 const at = (path) => run.site + path
@@ -8,12 +8,13 @@ const go = (name, play) => step(context, name, play)
 try {
   await go('typed address', () => page.goto(at('/')))
   await go('ten links', async () => {
+    let again = 0
     for (let i = 0; i < 10; i++) {
       await page.click(`#link-${i}`)
       await arrived(page, `/page/${i}`)
-      await page.goBack({ waitUntil: 'commit' })
-      await arrived(page, '/')
+      again += await back(page, '/')
     }
+    return { again }
   })
   await go('reload', () => page.reload())
   await go('link, back, forward', async () => {

@@ -131,12 +131,11 @@ func speculates(r *Request) bool {
 // and WebKit. Page scripts can set these, so they are asked only of what would
 // otherwise be a navigation: a script's fetch is a claim whatever it says.
 func speculatedBefore(r *Request) bool {
-	for _, field := range [...]struct{ name, token string }{{"Purpose", "prefetch"}, {"X-Moz", "prefetch"}, {"X-Purpose", "preview"}} {
-		if v := r.first(field.name); v != "" && listHasToken(v, field.token) {
-			return true
-		}
+	names := func(field, token string) bool {
+		v := r.first(field)
+		return v != "" && listHasToken(v, token)
 	}
-	return false
+	return names("Purpose", "prefetch") || names("X-Moz", "prefetch") || names("X-Purpose", "preview")
 }
 
 // listHasToken reports whether a structured-field list (RFC 9651 §3.1) has the

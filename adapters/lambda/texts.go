@@ -32,7 +32,7 @@ const (
 	keyXLimit      = "xRateLimitLimit"
 	keyXRemaining  = "xRateLimitRemaining"
 	keyXReset      = "xRateLimitReset"
-	keySetCookie   = "setCookie" // the visitor cookie's whole field value; absent when none is due
+	keySetCookie   = "setCookie" // the visitor cookie's whole field value; empty when none is due
 	outcomeAllowed = "allow"
 )
 
@@ -73,9 +73,7 @@ func (f *Function) refused(d *core.Decision, r *core.Request, ref string) map[st
 // withCookie adds the visitor cookie, which only the integration or the gateway
 // can set. Its value is a token of ours and holds nothing to escape.
 func withCookie(out map[string]string, cookie string) map[string]string {
-	if cookie != "" {
-		out[keySetCookie] = cookie
-	}
+	out[keySetCookie] = cookie // also when empty: see withFields
 	return out
 }
 

@@ -32,6 +32,31 @@ data "aws_iam_policy_document" "function" {
     }
   }
 
+  # One statement for each parameter, so that a plan shows what is given away.
+  dynamic "statement" {
+    for_each = local.references
+    content {
+      sid       = "Read${replace(title(replace(lower(statement.key), "_", " ")), " ", "")}"
+      actions   = ["ssm:GetParameters"]
+      resources = ["arn:${data.aws_partition.current.partition}:ssm:${local.account}:parameter${statement.value}"]
+    }
+  }
+
+  # The account's own key for parameters lets everybody in who may read them.
+  dynamic "statement" {
+    for_each = var.secrets_kms_key_arn == null ? [] : [var.secrets_kms_key_arn]
+    content {
+      sid       = "DecryptSecrets"
+      actions   = ["kms:Decrypt"]
+      resources = [statement.value]
+      condition {
+        test     = "StringLike"
+        variable = "kms:EncryptionContext:PARAMETER_ARN"
+        values   = [for path in values(local.references) : "arn:${data.aws_partition.current.partition}:ssm:${local.account}:parameter${path}"]
+      }
+    }
+  }
+
   # Lambda's own agent attaches the function to the VPC with these; EC2 takes no
   # resource for them.
   dynamic "statement" {

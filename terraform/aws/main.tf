@@ -1,10 +1,12 @@
 data "aws_region" "current" {}
 data "aws_caller_identity" "current" {}
+data "aws_partition" "current" {}
 
-# Lambda has no reference from a variable to a secret, so the values pass through
-# Terraform: keep the state where only those are who may read the secrets.
+# Lambda itself has no reference from a variable to a secret. Stile reads what is
+# written as ssm:/path when an instance starts; of a plain /path Terraform reads the
+# value, which is then in its state and in the function's configuration.
 data "aws_ssm_parameter" "secret" {
-  for_each        = var.secrets
+  for_each        = { for variable, path in local.secrets : variable => path if !startswith(path, "ssm:") }
   name            = each.value
   with_decryption = true
 }
@@ -21,18 +23,29 @@ locals {
   # what the viewer sent; only CloudFront can call the function (see cloudfront.tf).
   client_header = "X-Stile-Client"
 
-  # As text, without its comment lines: Lambda has 4 KB for all variables.
-  policy = join("\n", [for line in split("\n", var.policy) : line if !can(regex("^\\s*(#|$)", line))])
+  secrets = merge(var.secrets, var.doctor_secret == null ? {} : { STILE_DOCTOR_SECRET = var.doctor_secret })
+  # By reference, without a version or label behind the name.
+  references = { for variable, path in local.secrets : variable => split(":", path)[1] if startswith(path, "ssm:") }
+
+  # As text, without its comment lines: Lambda has 4 KB for all variables. The
+  # question of stile doctor needs a line in it.
+  written = strcontains(var.policy, "\n")
+  asked   = var.doctor_secret != null && local.written ? !can(yamldecode(var.policy).doctor) : false
+  policy = join("\n", concat(
+    [for line in split("\n", var.policy) : line if !can(regex("^\\s*(#|$)", line))],
+    local.asked ? ["doctor: {secrets: env:STILE_DOCTOR_SECRET}"] : [],
+  ))
 
   environment = merge(
     {
-      STILE_POLICY      = strcontains(var.policy, "\n") ? "${local.policy}\n" : var.policy
+      STILE_POLICY      = local.written ? "${local.policy}\n" : var.policy
       STILE_STORE       = local.store_url
       STILE_MODE        = var.mode
       STILE_SCALE       = tostring(var.scale)
       STILE_CLIENT_FROM = local.rest ? "platform" : "header:${local.client_header}"
     },
     local.cloudfront ? { STILE_ORIGIN = var.origin, STILE_RESPONSES = "streamed" } : {},
+    { for variable, path in local.secrets : variable => path if startswith(path, "ssm:") },
     { for variable, secret in data.aws_ssm_parameter.secret : variable => secret.value },
   )
 }

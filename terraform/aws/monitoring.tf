@@ -14,6 +14,7 @@ locals {
     SpendingLimit  = "{ $.message = \"the store's spending limit is reached*\" }"
     NothingLimited = "{ $.message = \"stile: NOTHING IS LIMITED*\" }"
     CrawlersOld    = "{ $.message = \"crawler ranges are old*\" }"
+    OtherMode      = "{ ($.message = \"stile: started\") && ($.mode != \"${var.mode}\") }"
   }
 }
 
@@ -47,6 +48,8 @@ locals {
     says = "The configuration cannot be used, and every page passes unlimited. The log's line says why." }
     crawlers-old = { metric = "CrawlersOld", namespace = local.namespace, of = {}, over = 86400, above = 0,
     says = "The table of crawlers' addresses is old: real crawlers may be limited. Build a bundle with a fresh one (stile crawlers update)." }
+    other-mode = { metric = "OtherMode", namespace = local.namespace, of = {}, over = 300, above = 0,
+    says = "An instance started in another mode than Terraform's ${var.mode}: a kill switch was thrown by hand. The next apply takes it back." }
     function-errors = { metric = "Errors", namespace = "AWS/Lambda", of = local.of_function, over = 300, above = 0,
     says = "The function fails or times out, or the store does and the policy is closed; visitors get 503. Way back: mode = \"off\"." }
     function-throttled = { metric = "Throttles", namespace = "AWS/Lambda", of = local.of_function, over = 300, above = 0,
@@ -71,7 +74,13 @@ locals {
     memory  = {}
   }
 
-  alarms = merge(local.always, local.by_store[var.store])
+  # Who enforces and sees would-be refusals has lifted them by hand.
+  by_mode = var.mode != "enforce" ? {} : {
+    lifted = { metric = "WouldLimit", namespace = local.namespace, of = {}, over = 300, above = 0,
+    says = "Refusals are lifted (stile key lift --all) although the mode is enforce. It ends by itself; stile key show --all says when." }
+  }
+
+  alarms = merge(local.always, local.by_mode, local.by_store[var.store])
 }
 
 resource "aws_cloudwatch_metric_alarm" "signal" {

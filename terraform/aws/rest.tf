@@ -60,6 +60,8 @@ locals {
       "integration.request.header.X-Stile-RateLimit"        = "context.authorizer.rateLimit"
       "integration.request.header.X-Stile-RateLimit-Policy" = "context.authorizer.rateLimitPolicy"
     },
+    # The site hands the cookie on; the gateway cannot add a field to its answers.
+    local.detached || !var.visitor_cookie ? {} : { "integration.request.header.X-Stile-Set-Cookie" = "context.authorizer.setCookie" },
   )
 }
 
@@ -101,14 +103,14 @@ locals {
   # These templates know $context variables and nothing else. What they insert is
   # made by the authorizer of digits and plain tokens, so nothing needs escaping.
   answers = {
-    ACCESS_DENIED = { status = "429", html = local.limited_html, json = local.limited_json, fields = {
+    ACCESS_DENIED = { status = "429", html = local.limited_html, json = local.limited_json, fields = merge({
       "gatewayresponse.header.Retry-After"           = "context.authorizer.retryAfter"
       "gatewayresponse.header.RateLimit"             = "context.authorizer.rateLimit"
       "gatewayresponse.header.RateLimit-Policy"      = "context.authorizer.rateLimitPolicy"
       "gatewayresponse.header.X-RateLimit-Limit"     = "context.authorizer.xRateLimitLimit"
       "gatewayresponse.header.X-RateLimit-Remaining" = "context.authorizer.xRateLimitRemaining"
       "gatewayresponse.header.X-RateLimit-Reset"     = "context.authorizer.xRateLimitReset"
-    } }
+    }, var.visitor_cookie ? { "gatewayresponse.header.Set-Cookie" = "context.authorizer.setCookie" } : {}) }
     # The first is also how Stile says that its store failed and the policy is
     # closed. None of them may look like a limit.
     AUTHORIZER_FAILURE             = { status = "503", html = local.unavailable_html, json = local.unavailable_json, fields = local.later }
@@ -139,7 +141,7 @@ resource "aws_api_gateway_deployment" "site" {
   # What a deployment freezes. Whole resources would differ between plan and
   # refresh, so the file and what goes into it are hashed instead.
   triggers = {
-    frozen = sha1(jsonencode([filesha1("${path.module}/rest.tf"), var.origin, local.detached, local.answers,
+    frozen = sha1(jsonencode([filesha1("${path.module}/rest.tf"), var.origin, local.detached, local.to_origin, local.answers,
     aws_api_gateway_authorizer.stile[0].id, aws_api_gateway_resource.rest_of_path[0].id]))
   }
 

@@ -151,12 +151,42 @@ variable "max_writes_per_second" {
 }
 
 variable "secrets" {
-  description = "Environment variables that hold secrets (STILE_STORE_TOKEN, STILE_COOKIE_SECRETS, …) and the SSM parameter (SecureString) of each. The values become the function's environment, which AWS encrypts, and are in the Terraform state."
+  description = "Environment variables that hold secrets (STILE_STORE_TOKEN, STILE_COOKIE_SECRETS, …) and the SSM parameter (SecureString) of each. `ssm:/path`: the function reads it when an instance starts, and Terraform never sees it. `/path`: Terraform reads it at apply, and it is in the state and in the function's configuration: for a function in a VPC without a way to SSM."
   type        = map(string)
   default     = {}
   validation {
-    condition     = alltrue([for k, v in var.secrets : can(regex("^[A-Z][A-Z0-9_]*$", k)) && can(regex("^/[A-Za-z0-9._/-]+$", v))])
-    error_message = "secrets: VARIABLE = \"/path/of/the/parameter\"."
+    condition     = alltrue([for k, v in var.secrets : can(regex("^[A-Z][A-Z0-9_]*$", k)) && can(regex("^(/[A-Za-z0-9._/-]+|ssm:/[A-Za-z0-9._/-]+(:[A-Za-z0-9._-]+)?)$", v))])
+    error_message = "secrets: VARIABLE = \"ssm:/path/of/the/parameter\", or \"/path\"."
+  }
+}
+
+variable "secrets_kms_key_arn" {
+  description = "The key of your own with which the `ssm:` parameters are encrypted. Null: the account's key for parameters (alias/aws/ssm), which needs no right."
+  type        = string
+  default     = null
+  validation {
+    condition     = var.secrets_kms_key_arn == null ? true : can(regex("^arn:[a-z-]+:kms:[^*]+:key/[A-Za-z0-9-]+$", var.secrets_kms_key_arn))
+    error_message = "secrets_kms_key_arn: the ARN of one key, not of an alias."
+  }
+}
+
+variable "doctor_secret" {
+  description = "entry = cloudfront only: the SSM parameter, as in `secrets`, that holds what `stile doctor` sends. The module adds `doctor` to a policy that is given as text. An authorizer has no answer in which to tell anything, so rest-api has none."
+  type        = string
+  default     = null
+  validation {
+    condition     = var.doctor_secret == null ? true : var.entry == "cloudfront" && can(regex("^(ssm:)?/[A-Za-z0-9._/-]+(:[A-Za-z0-9._-]+)?$", var.doctor_secret))
+    error_message = "doctor_secret: \"ssm:/path/of/the/parameter\", with entry = cloudfront only."
+  }
+}
+
+variable "visitor_cookie" {
+  description = "entry = rest-api only: hands the policy's visitor cookie (identify.cookie) out: on refusals by API Gateway, on pages by the site, which copies X-Stile-Set-Cookie into its Set-Cookie. With cloudfront Stile sets it itself."
+  type        = bool
+  default     = false
+  validation {
+    condition     = !var.visitor_cookie || var.entry == "rest-api"
+    error_message = "visitor_cookie: with entry = rest-api only."
   }
 }
 

@@ -36,10 +36,49 @@ resource "google_compute_backend_service" "stile" {
   }
 }
 
+# The way back: where the site is a backend of the balancer, mode = "off" sends
+# visitors to it. That is one change of the URL map, which depends on nothing of
+# Stile's; until then the backend stands ready and costs nothing.
+
+locals {
+  site_service = var.site_backend == null ? null : (startswith(var.site_backend, "run:") ? trimprefix(var.site_backend, "run:") : null)
+  site_backend = local.site_service == null ? var.site_backend : google_compute_backend_service.site[0].id
+}
+
+resource "google_compute_region_network_endpoint_group" "site" {
+  count                 = local.site_service == null ? 0 : 1
+  project               = var.project
+  region                = var.region
+  name                  = "${var.name}-site"
+  network_endpoint_type = "SERVERLESS"
+
+  cloud_run {
+    service = local.site_service
+  }
+}
+
+resource "google_compute_backend_service" "site" {
+  count                 = local.site_service == null ? 0 : 1
+  project               = var.project
+  name                  = "${var.name}-site"
+  description           = "${local.site_service} without Stile, for mode = off"
+  load_balancing_scheme = "EXTERNAL_MANAGED"
+  protocol              = "HTTPS"
+  enable_cdn            = false
+
+  backend {
+    group = google_compute_region_network_endpoint_group.site[0].id
+  }
+
+  log_config {
+    enable = false
+  }
+}
+
 resource "google_compute_url_map" "site" {
   project         = var.project
   name            = var.name
-  default_service = google_compute_backend_service.stile.id
+  default_service = var.mode == "off" && var.site_backend != null ? local.site_backend : google_compute_backend_service.stile.id
 }
 
 resource "google_compute_managed_ssl_certificate" "site" {

@@ -9,13 +9,14 @@ locals {
   environment = merge(
     {
       STILE_ORIGIN         = var.origin
+      STILE_ORIGIN_HOST    = var.origin_host
       STILE_STORE          = local.store_url
       STILE_SCALE          = tostring(var.scale)
       GOOGLE_CLOUD_PROJECT = var.project
     },
     local.function ? {
       STILE_MODE        = var.mode
-      STILE_POLICY      = endswith(var.policy, "\n") ? var.policy : "${var.policy}\n"
+      STILE_POLICY      = local.policy
       STILE_CLIENT_FROM = "platform"
       STILE_INGRESS     = "load-balancer"
       } : {
@@ -27,9 +28,16 @@ locals {
     },
   )
 
+  # The question of stile doctor needs a line in the policy.
+  policy = join("", [
+    endswith(var.policy, "\n") ? var.policy : "${var.policy}\n",
+    var.doctor_secret == null || can(yamldecode(var.policy).doctor) ? "" : "doctor: {secrets: env:STILE_DOCTOR_SECRET}\n",
+  ])
+
   # A store's own password beside those of the operator.
   secrets = merge(
     { for variable, id in var.secrets : variable => { id = id, version = "latest" } },
+    var.doctor_secret == null ? {} : { STILE_DOCTOR_SECRET = { id = var.doctor_secret, version = "latest" } },
     var.store == "redis" ? { STILE_STORE_PASSWORD = { id = google_secret_manager_secret.redis[0].secret_id, version = "latest" } } : {},
   )
 
@@ -169,7 +177,7 @@ resource "google_secret_manager_secret" "policy" {
 resource "google_secret_manager_secret_version" "policy" {
   count       = local.container ? 1 : 0
   secret      = google_secret_manager_secret.policy[0].id
-  secret_data = var.policy
+  secret_data = local.policy
 }
 
 resource "google_secret_manager_secret_iam_member" "policy" {

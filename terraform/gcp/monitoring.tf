@@ -51,6 +51,8 @@ locals {
     hot-key         = "jsonPayload.event=\"store-error\" AND jsonPayload.error:(\"Aborted\" OR \"ResourceExhausted\")"
     spending-limit  = "(jsonPayload.message:\"the store's spending limit is reached\" OR textPayload:\"the store's spending limit is reached\")"
     nothing-limited = "jsonPayload.message:\"stile: NOTHING IS LIMITED\""
+    would-limit     = "jsonPayload.event=\"would-limit\""
+    other-mode      = local.function ? "jsonPayload.message=\"stile: started\" AND jsonPayload.mode!=\"${var.mode}\"" : "textPayload:\"msg=serving\" AND NOT textPayload:\"mode=${var.mode}\""
     crawlers-old    = "(jsonPayload.message:\"crawler ranges are old\" OR textPayload:\"crawler ranges are old\")"
   }
 }
@@ -85,6 +87,8 @@ locals {
     says = "The configuration cannot be used (or mode is off), and every page passes unlimited. The log's line says why." }
     crawlers-old = { filter = local.metric["crawlers-old"], over = 86400, above = 0,
     says = "The table of crawlers' addresses is old: real crawlers may be limited. Deploy a build with a fresh one (stile crawlers update)." }
+    other-mode = { filter = local.metric["other-mode"], over = 300, above = 0,
+    says = "An instance started in another mode than Terraform's ${var.mode}: a kill switch was thrown by hand. The next apply takes it back." }
     hot-key = { filter = local.metric["hot-key"], over = 300, above = 0,
     says = "The store refuses a key for its rate: an outer bucket without flush_every, most likely." }
     server-errors = { filter = "metric.type=\"run.googleapis.com/request_count\" AND resource.type=\"cloud_run_revision\" AND resource.labels.service_name=\"${var.name}\" AND metric.labels.response_code_class=\"5xx\"", over = 300, above = 20,
@@ -107,7 +111,13 @@ locals {
     memory  = {}
   }
 
-  alerts = merge(local.always, local.by_store[var.store])
+  # Who enforces and sees would-be refusals has lifted them by hand.
+  by_mode = var.mode != "enforce" ? {} : {
+    lifted = { filter = local.metric["would-limit"], over = 300, above = 0,
+    says = "Refusals are lifted (stile key lift --all) although the mode is enforce. It ends by itself; stile key show --all says when." }
+  }
+
+  alerts = merge(local.always, local.by_mode, local.by_store[var.store])
 }
 
 resource "google_monitoring_alert_policy" "signal" {

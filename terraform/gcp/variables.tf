@@ -59,11 +59,31 @@ variable "image" {
 }
 
 variable "origin" {
-  description = "The site behind, as https://host[:port]. It is asked with the visitor's Host."
+  description = "The site behind, as https://host[:port]."
   type        = string
   validation {
     condition     = can(regex("^https?://[A-Za-z0-9.-]+(:[0-9]+)?$", var.origin))
     error_message = "origin: https://host, without path or slash at the end."
+  }
+}
+
+variable "origin_host" {
+  description = "The Host that the site is sent: `origin`, its own name (hosted platforms answer to nothing else; the visitor's is in X-Forwarded-Host), or `visitor`, as it came."
+  type        = string
+  default     = "origin"
+  validation {
+    condition     = contains(["origin", "visitor"], var.origin_host)
+    error_message = "origin_host: origin or visitor."
+  }
+}
+
+variable "site_backend" {
+  description = "The site as a backend of the same balancer, for mode = off: `run:NAME`, a Cloud Run service of this project and region, or the id of a backend service that you made, projects/P/global/backendServices/NAME. Null: with mode = off visitors pass through Stile, uncounted."
+  type        = string
+  default     = null
+  validation {
+    condition     = var.site_backend == null ? true : can(regex("^(run:[a-z][a-z0-9-]*|(https://www.googleapis.com/compute/v1/)?projects/[^/]+/global/backendServices/[a-z0-9-]+)$", var.site_backend))
+    error_message = "site_backend: run:NAME, or projects/P/global/backendServices/NAME."
   }
 }
 
@@ -89,7 +109,7 @@ variable "domain" {
 # What Stile does
 
 variable "mode" {
-  description = "`observe` (counts and logs, refuses nobody; the first apply), `enforce`, or `off`, the way back: everything passes, uncounted."
+  description = "`observe` (counts and logs, refuses nobody; the first apply), `enforce`, or `off`, the way back: with `site_backend` the balancer sends visitors to the site itself, and Stile is out of the way; without it everything passes Stile, uncounted."
   type        = string
   default     = "observe"
   validation {
@@ -161,6 +181,16 @@ variable "secrets" {
   validation {
     condition     = alltrue([for k, v in var.secrets : can(regex("^[A-Z][A-Z0-9_]*$", k)) && can(regex("^[A-Za-z0-9_-]+$", v))])
     error_message = "secrets: VARIABLE = \"secret-id\"."
+  }
+}
+
+variable "doctor_secret" {
+  description = "Id of the Secret Manager secret that holds what `stile doctor` sends. The module adds `doctor` to the policy. Null: nobody is told anything."
+  type        = string
+  default     = null
+  validation {
+    condition     = var.doctor_secret == null ? true : can(regex("^[A-Za-z0-9_-]+$", var.doctor_secret))
+    error_message = "doctor_secret: a secret's id in this project."
   }
 }
 

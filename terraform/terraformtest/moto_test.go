@@ -140,6 +140,7 @@ func (a aws) checkAnswers(api string) {
 			want = map[string]string{
 				"Cache-Control": "'no-store'", "Retry-After": "context.authorizer.retryAfter",
 				"RateLimit": "context.authorizer.rateLimit", "RateLimit-Policy": "context.authorizer.rateLimitPolicy",
+				"Set-Cookie": "context.authorizer.setCookie",
 			}
 		}
 		for field, value := range want {
@@ -184,7 +185,10 @@ func (a aws) checkAuthorizer(api string) {
 			Path            string
 			ResourceMethods map[string]struct {
 				AuthorizationType, AuthorizerID string
-				MethodIntegration               struct{ URI, Type string }
+				MethodIntegration               struct {
+					URI, Type         string
+					RequestParameters map[string]string
+				}
 			}
 		}
 	}
@@ -200,6 +204,11 @@ func (a aws) checkAuthorizer(api string) {
 		}
 		if m.MethodIntegration.Type != "HTTP_PROXY" || m.MethodIntegration.URI != paths[r.Path] {
 			a.t.Errorf("%s goes to %+v", r.Path, m.MethodIntegration)
+		}
+		for field, key := range map[string]string{"X-Stile-RateLimit": "rateLimit", "X-Stile-RateLimit-Policy": "rateLimitPolicy", "X-Stile-Set-Cookie": "setCookie"} {
+			if got := m.MethodIntegration.RequestParameters["integration.request.header."+field]; got != "context.authorizer."+key {
+				a.t.Errorf("%s: the site gets %q as %s", r.Path, got, field)
+			}
 		}
 	}
 }
@@ -219,6 +228,7 @@ func (a aws) checkFunction() {
 	for name, want := range map[string]string{
 		"STILE_MODE": "observe", "STILE_SCALE": "10", "STILE_CLIENT_FROM": "platform",
 		"STILE_STORE": "dynamodb://stile-moto-counters?region=eu-central-1", "STILE_COOKIE_SECRETS": "0123456789012345678901234",
+		"STILE_KEY_SECRETS": "ssm:/stile/keys", // the function's own to read
 	} {
 		if got := f.Environment.Variables[name]; got != want {
 			a.t.Errorf("%s=%q, want %q", name, got, want)
@@ -251,7 +261,8 @@ func (a aws) checkTable() {
 	}
 }
 
-// checkRole reads what the function may do: its log, its table, and no more.
+// checkRole reads what the function may do: its log, its table, the one secret by
+// reference, and no more.
 func (a aws) checkRole() {
 	a.t.Helper()
 	ask := func(form string, into any) {
@@ -295,6 +306,7 @@ func (a aws) checkRole() {
 	for _, action := range []string{"UpdateItem", "GetItem", "DescribeTable", "DescribeTimeToLive"} {
 		want["dynamodb:"+action] = "arn:aws:dynamodb:eu-central-1:123456789012:table/stile-moto-counters"
 	}
+	want["ssm:GetParameters"] = "arn:aws:ssm:eu-central-1:123456789012:parameter/stile/keys"
 	for _, s := range document.Statement {
 		for _, action := range s.Action {
 			if want[action] == "" || want[action] != s.Resource || s.Effect != "Allow" {

@@ -116,6 +116,21 @@ run "first_apply_observes" {
   }
 }
 
+run "every_fault_has_its_alarm" {
+  assert {
+    condition     = length(setsubtract(["store-errors", "fails-open", "hot-key", "spending-limit", "crawlers-old", "nothing-limited", "other-mode", "function-errors", "function-throttled", "cost-invocations", "cost-writes"], keys(aws_cloudwatch_metric_alarm.signal))) == 0 && alltrue([for a in aws_cloudwatch_metric_alarm.signal : length(a.alarm_description) > 20])
+    error_message = "An alarm is missing, or does not say what to do."
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.limited.threshold == 20 && !contains(keys(aws_cloudwatch_metric_alarm.signal), "lifted")
+    error_message = "The share of refusals is watched, and would-be refusals are the rule while it observes."
+  }
+  assert {
+    condition     = aws_cloudwatch_log_metric_filter.signal["OtherMode"].pattern == "{ ($.message = \"stile: started\") && ($.mode != \"observe\") }"
+    error_message = "Another mode than Terraform's is a kill switch that was thrown by hand."
+  }
+}
+
 run "enforce_keeps_everything_else" {
   variables {
     mode  = "enforce"
@@ -125,6 +140,61 @@ run "enforce_keeps_everything_else" {
     condition     = aws_lambda_function.stile.environment[0].variables.STILE_MODE == "enforce" && aws_lambda_function.stile.environment[0].variables.STILE_SCALE == "1"
     error_message = "Enforcement is two variables."
   }
+  assert {
+    condition     = contains(keys(aws_cloudwatch_metric_alarm.signal), "lifted")
+    error_message = "A lift of refusals that was forgotten must be seen."
+  }
+}
+
+run "secrets_by_reference" {
+  variables {
+    entry               = "cloudfront"
+    secrets             = { STILE_COOKIE_SECRETS = "ssm:/stile/cookie:3", STILE_KEY_SECRETS = "/stile/keys" }
+    doctor_secret       = "ssm:/stile/doctor"
+    secrets_kms_key_arn = "arn:aws:kms:eu-central-1:123456789012:key/00000000-0000-0000-0000-000000000000"
+  }
+  assert {
+    condition     = aws_lambda_function.stile.environment[0].variables.STILE_COOKIE_SECRETS == "ssm:/stile/cookie:3" && aws_lambda_function.stile.environment[0].variables.STILE_DOCTOR_SECRET == "ssm:/stile/doctor" && aws_lambda_function.stile.environment[0].variables.STILE_KEY_SECRETS == "from-ssm"
+    error_message = "A reference is handed on as it is; a plain path is read by Terraform."
+  }
+  assert {
+    condition     = join(",", keys(data.aws_ssm_parameter.secret)) == "STILE_KEY_SECRETS"
+    error_message = "What the function reads itself must not come into the state."
+  }
+  assert {
+    condition     = jsonencode({ for s in data.aws_iam_policy_document.function.statement : s.sid => tolist(s.resources)[0] if contains(s.actions, "ssm:GetParameters") }) == jsonencode({ ReadStileCookieSecrets = "arn:aws:ssm:eu-central-1:123456789012:parameter/stile/cookie", ReadStileDoctorSecret = "arn:aws:ssm:eu-central-1:123456789012:parameter/stile/doctor" })
+    error_message = "It may read these two parameters and no other."
+  }
+  assert {
+    condition     = one([for s in data.aws_iam_policy_document.function.statement : tolist(s.resources)[0] if contains(s.actions, "kms:Decrypt")]) == var.secrets_kms_key_arn
+    error_message = "It may decrypt with the one key."
+  }
+  assert {
+    condition     = endswith(aws_lambda_function.stile.environment[0].variables.STILE_POLICY, "\ndoctor: {secrets: env:STILE_DOCTOR_SECRET}\n")
+    error_message = "stile doctor may ask."
+  }
+}
+
+run "visitor_cookie_is_handed_on" {
+  variables {
+    visitor_cookie = true
+  }
+  assert {
+    condition     = aws_api_gateway_integration.origin["rest"].request_parameters["integration.request.header.X-Stile-Set-Cookie"] == "context.authorizer.setCookie" && aws_api_gateway_gateway_response.answer["ACCESS_DENIED"].response_parameters["gatewayresponse.header.Set-Cookie"] == "context.authorizer.setCookie"
+    error_message = "An authorizer cannot set a cookie: the site and the gateway do."
+  }
+  assert {
+    condition     = !contains(keys(aws_api_gateway_gateway_response.answer["AUTHORIZER_FAILURE"].response_parameters), "gatewayresponse.header.Set-Cookie")
+    error_message = "A failure has no cookie to hand out."
+  }
+}
+
+run "an_authorizer_has_no_doctor" {
+  command = plan
+  variables {
+    doctor_secret = "ssm:/stile/doctor"
+  }
+  expect_failures = [var.doctor_secret]
 }
 
 run "way_back_takes_stile_out" {

@@ -76,7 +76,7 @@ run "first_apply_observes" {
     error_message = "Outputs."
   }
   assert {
-    condition     = alltrue([for p in google_monitoring_alert_policy.signal : length(p.documentation[0].content) > 20]) && alltrue([for n in ["store-errors", "fails-open", "hot-key", "crawlers-old", "cost-requests", "cost-writes"] : contains(keys(google_monitoring_alert_policy.signal), n)])
+    condition     = alltrue([for p in google_monitoring_alert_policy.signal : length(p.documentation[0].content) > 20]) && alltrue([for n in ["store-errors", "fails-open", "hot-key", "spending-limit", "nothing-limited", "crawlers-old", "other-mode", "server-errors", "cost-requests", "cost-writes"] : contains(keys(google_monitoring_alert_policy.signal), n)])
     error_message = "An alert is missing, or does not say what to do."
   }
 }
@@ -118,13 +118,78 @@ run "enforcement_is_two_variables" {
   }
 }
 
-run "way_back" {
+run "a_lift_is_seen_while_it_enforces" {
+  variables {
+    mode = "enforce"
+  }
+  assert {
+    condition     = contains(keys(google_monitoring_alert_policy.signal), "lifted") && strcontains(google_logging_metric.signal["other-mode"].filter, "jsonPayload.mode!=\"enforce\"")
+    error_message = "A kill switch that was forgotten must be seen."
+  }
+}
+
+run "ready_for_the_way_back" {
+  variables {
+    site_backend = "run:my-site"
+  }
+  assert {
+    condition     = google_compute_url_map.site.default_service == google_compute_backend_service.stile.id && google_compute_url_map.site.default_service != google_compute_backend_service.site[0].id
+    error_message = "Pages go through Stile."
+  }
+  assert {
+    condition     = google_compute_region_network_endpoint_group.site[0].cloud_run[0].service == "my-site" && google_compute_backend_service.site[0].enable_cdn == false
+    error_message = "The site stands ready."
+  }
+}
+
+run "way_back_takes_stile_out" {
+  variables {
+    mode         = "off"
+    site_backend = "run:my-site"
+  }
+  assert {
+    condition     = google_compute_url_map.site.default_service == google_compute_backend_service.site[0].id
+    error_message = "mode = off must not depend on the function's health."
+  }
+}
+
+run "way_back_to_a_backend_of_yours" {
+  variables {
+    mode         = "off"
+    site_backend = "projects/example-project/global/backendServices/my-site"
+    origin_host  = "visitor"
+  }
+  assert {
+    condition     = google_compute_url_map.site.default_service == "projects/example-project/global/backendServices/my-site" && length(google_compute_backend_service.site) == 0
+    error_message = "mode = off sends visitors to the backend that was named."
+  }
+  assert {
+    condition     = google_cloudfunctions2_function.stile[0].service_config[0].environment_variables.STILE_ORIGIN_HOST == "visitor"
+    error_message = "The site is sent the Host that was asked for."
+  }
+}
+
+run "way_back_without_a_backend" {
   variables {
     mode = "off"
   }
   assert {
-    condition     = google_cloudfunctions2_function.stile[0].service_config[0].environment_variables.STILE_MODE == "off"
-    error_message = "The way back is one variable."
+    condition     = google_compute_url_map.site.default_service == google_compute_backend_service.stile.id && google_cloudfunctions2_function.stile[0].service_config[0].environment_variables.STILE_MODE == "off"
+    error_message = "Everything passes Stile, uncounted."
+  }
+}
+
+run "doctor_may_ask" {
+  variables {
+    doctor_secret = "stile-doctor"
+  }
+  assert {
+    condition     = endswith(google_cloudfunctions2_function.stile[0].service_config[0].environment_variables.STILE_POLICY, "\ndoctor: {secrets: env:STILE_DOCTOR_SECRET}\n")
+    error_message = "The policy knows the secret by its variable."
+  }
+  assert {
+    condition     = one([for s in google_cloudfunctions2_function.stile[0].service_config[0].secret_environment_variables : s.secret if s.key == "STILE_DOCTOR_SECRET"]) == "stile-doctor" && google_secret_manager_secret_iam_member.stile["STILE_DOCTOR_SECRET"].secret_id == "stile-doctor"
+    error_message = "The secret is a reference that the service may read."
   }
 }
 
@@ -202,6 +267,9 @@ run "bad_values_fail_early" {
     name                  = "Stile"
     origin                = "www.example.org"
     mode                  = "on"
+    site_backend          = "my-site"
+    origin_host           = "mine"
+    doctor_secret         = "projects/p/secrets/s"
     scale                 = 0
     policy                = "stile.yaml"
     domain                = "https://www.example.com"
@@ -214,7 +282,7 @@ run "bad_values_fail_early" {
   }
   expect_failures = [
     var.project, var.region, var.name, var.origin, var.mode, var.scale, var.policy, var.domain, var.bundle, var.max_instances,
-    var.memory_mb, var.alert_limited_percent, var.notification_channels, var.secrets,
+    var.memory_mb, var.alert_limited_percent, var.notification_channels, var.secrets, var.site_backend, var.origin_host, var.doctor_secret,
   ]
 }
 

@@ -67,7 +67,9 @@ module "stile" {
   entry   = var.entry
   store   = var.store
   vpc     = var.store == "elasticache" ? { id = "vpc-00000000", subnet_ids = ["subnet-00000001", "subnet-00000002"] } : null
-  secrets = { STILE_COOKIE_SECRETS = "/stile/cookie" }
+  secrets = { STILE_COOKIE_SECRETS = "/stile/cookie", STILE_KEY_SECRETS = "ssm:/stile/keys" }
+
+  visitor_cookie = var.entry == "rest-api"
 }
 
 output "url" {

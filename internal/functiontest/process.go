@@ -1,21 +1,17 @@
 package functiontest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stilehq/stile/internal/process"
 	"github.com/stilehq/stile/internal/require"
 )
 
@@ -67,47 +63,40 @@ func Hammer(tb testing.TB, url string, limit int, args ...string) {
 // FreeAddr returns a host:port of 127.0.0.1 that was free just now.
 func FreeAddr(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return process.FreeAddr(tb)
 }
 
 // A Process is a program under test. It ends with the test.
 type Process struct {
-	Cmd    *exec.Cmd
-	Output *Buffer // what it wrote, both streams
-	done   chan struct{}
+	Cmd     *exec.Cmd
+	Output  *Buffer // what it wrote, both streams
+	running *process.Process
 }
+
+// Buffer collects output while it is read.
+type Buffer = process.Buffer
 
 // Start runs a program in dir with exactly this environment.
 func Start(tb testing.TB, dir string, env []string, name string, args ...string) *Process {
 	tb.Helper()
-	p := &Process{Cmd: exec.Command(name, args...), Output: &Buffer{}, done: make(chan struct{})}
-	p.Cmd.Dir, p.Cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
-	p.Cmd.Stdout, p.Cmd.Stderr = p.Output, p.Output
-	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with the children that it may start
-	if err := p.Cmd.Start(); err != nil {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tb.TempDir()}, env...)
+	p, err := process.Launch(cmd)
+	if err != nil {
 		tb.Fatal(err)
 	}
-	go func() { _ = p.Cmd.Wait(); close(p.done) }()
 	tb.Cleanup(p.Kill)
-	return p
+	return &Process{Cmd: cmd, Output: p.Log(), running: p}
 }
 
 // Kill ends the process and its children at once.
-func (p *Process) Kill() {
-	_ = syscall.Kill(-p.Cmd.Process.Pid, syscall.SIGKILL)
-	<-p.done
-}
+func (p *Process) Kill() { p.running.Kill() }
 
 // Wait waits for the process to end by itself.
 func (p *Process) Wait(tb testing.TB, limit time.Duration) {
 	tb.Helper()
 	select {
-	case <-p.done:
+	case <-p.running.Done():
 	case <-time.After(limit):
 		tb.Fatalf("the process did not end within %v:\n%s", limit, p.Output)
 	}
@@ -116,40 +105,9 @@ func (p *Process) Wait(tb testing.TB, limit time.Duration) {
 // Await waits until url answers.
 func (p *Process) Await(tb testing.TB, url string) {
 	tb.Helper()
-	client := &http.Client{Timeout: time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		res, err := client.Get(url)
-		if err == nil {
-			res.Body.Close()
-			return
-		}
-		select {
-		case <-p.done:
-			tb.Fatalf("the process ended at once: %s\n%s", p.Cmd.ProcessState, p.Output)
-		case <-time.After(2 * time.Millisecond):
-		}
+	if err := p.running.Await(20*time.Second, process.Answers(url)); err != nil {
+		tb.Fatal(err)
 	}
-	tb.Fatalf("no answer from %s:\n%s", url, p.Output)
-}
-
-// Buffer collects output while it is read.
-type Buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *Buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// String returns what was written so far.
-func (b *Buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // goBuild builds a package of dir without asking the network, as the platform's

@@ -1,18 +1,7 @@
 package reliability
 
-import (
-	"fmt"
-	"os"
-	"strings"
-)
+import "github.com/stilehq/stile/internal/process"
 
 // stopped reports whether a process is in the state of SIGSTOP. Where the system
 // does not tell, the test's own waiting for the record has to do.
-func stopped(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	return strings.HasPrefix(rest, "T")
-}
+func stopped(pid int) bool { return process.Stopped(pid) }

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	ddb "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/stilehq/stile/internal/process"
 	"github.com/stilehq/stile/internal/require"
 )
 
@@ -33,10 +33,9 @@ const BinVariable = "STILE_DYNALITE"
 
 // A Server is one running dynalite.
 type Server struct {
-	Addr string // host:port
-	bin  string
-	cmd  *exec.Cmd
-	done chan struct{}
+	Addr    string // host:port
+	bin     string
+	running *process.Process
 }
 
 // Find returns dynalite's script: the one that STILE_DYNALITE names, else the one
@@ -67,20 +66,10 @@ func Start(tb testing.TB) *Server {
 	tb.Helper()
 	bin, found := Find()
 	require.Server(tb, "dynamodb", found, "install Node.js and run `npm ci` in stores/dynamodb/dynamodbtest, or set "+BinVariable)
-	s := &Server{Addr: freeAddr(tb), bin: bin}
-	s.Run(tb)
+	s := &Server{bin: bin}
+	process.Serve(tb, s.run)
 	tb.Cleanup(s.Kill)
 	return s
-}
-
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Endpoint returns the server's URL, for the parameter endpoint of a store URL.
@@ -90,49 +79,34 @@ func (s *Server) Endpoint() string { return "http://" + s.Addr }
 // so already: call it after Kill, to bring the server back empty.
 func (s *Server) Run(tb testing.TB) {
 	tb.Helper()
-	_, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s.cmd = exec.Command("node", s.bin, "--host", "127.0.0.1", "--port", port,
-		"--createTableMs", "5", "--deleteTableMs", "5", "--updateTableMs", "5")
-	if err := s.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	done := make(chan struct{})
-	s.done = done
-	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(done) }(s.cmd)
-	if err := s.await(30 * time.Second); err != nil {
-		s.Kill()
+	if err := s.run(s.Addr); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-func (s *Server) await(limit time.Duration) error {
-	client := &http.Client{Timeout: time.Second}
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
-		resp, err := client.Get(s.Endpoint())
-		if err == nil {
-			resp.Body.Close()
-			return nil
-		}
-		select {
-		case <-s.done:
-			return fmt.Errorf("dynamodbtest: dynalite ended at once: %s", s.cmd.ProcessState)
-		case <-time.After(20 * time.Millisecond):
-		}
+func (s *Server) run(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("dynamodbtest: no answer from %s within %s", s.Addr, limit)
+	p, err := process.Launch(exec.Command("node", s.bin, "--host", "127.0.0.1", "--port", port,
+		"--createTableMs", "5", "--deleteTableMs", "5", "--updateTableMs", "5"))
+	if err != nil {
+		return err
+	}
+	if err := p.Await(time.Minute, process.Answers("http://"+addr)); err != nil {
+		p.Kill()
+		return fmt.Errorf("dynamodbtest: %w", err)
+	}
+	s.Addr, s.running = addr, p
+	return nil
 }
 
 // Kill ends the server at once and waits for its end. A second call does nothing.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.done
-}
+func (s *Server) Kill() { s.running.Kill() }
 
 // Signal sends sig to the server, for example SIGSTOP and SIGCONT.
-func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+func (s *Server) Signal(sig os.Signal) error { return s.running.Signal(sig) }
 
 // Client returns a client of the SDK for looking at records beside a store.
 func (s *Server) Client() *ddb.Client {

@@ -4,16 +4,15 @@
 package firestoretest
 
 import (
-	"bytes"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/stilehq/stile/internal/process"
 	"github.com/stilehq/stile/internal/require"
 )
 
@@ -23,10 +22,9 @@ const JarVariable = "STILE_FIRESTORE_EMULATOR_JAR"
 
 // A Server is one running emulator.
 type Server struct {
-	Addr string // host:port; gRPC and REST share it
-	cmd  *exec.Cmd
-	jar  string
-	done chan struct{}
+	Addr    string // host:port; gRPC and REST share it
+	jar     string
+	running *process.Process
 }
 
 // Find returns the emulator's jar: the one that STILE_FIRESTORE_EMULATOR_JAR
@@ -66,8 +64,8 @@ func Start(tb testing.TB) *Server {
 	tb.Helper()
 	jar, found := Find()
 	require.Server(tb, "firestore", found, "install Java and the component cloud-firestore-emulator of the Google Cloud SDK, or set "+JarVariable)
-	s := &Server{Addr: FreeAddr(tb), jar: jar}
-	s.Run(tb)
+	s := &Server{jar: jar}
+	process.Serve(tb, s.run)
 	tb.Cleanup(s.Kill)
 	return s
 }
@@ -75,62 +73,40 @@ func Start(tb testing.TB) *Server {
 // FreeAddr returns a host:port of 127.0.0.1 that was free just now.
 func FreeAddr(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return process.FreeAddr(tb)
 }
 
 // Run starts the emulator on its address and waits until it answers. Start has
 // done so already: call it after Kill, to bring the server back empty.
 func (s *Server) Run(tb testing.TB) {
 	tb.Helper()
-	_, port, err := net.SplitHostPort(s.Addr)
-	if err != nil {
+	if err := s.run(s.Addr); err != nil {
 		tb.Fatal(err)
-	}
-	// The jar has no main class of its own, and messages follow the locale.
-	s.cmd = exec.Command("java", "-Xmx768m", "-Duser.language=en", "-cp", s.jar,
-		"com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=127.0.0.1", "--port="+port)
-	var output bytes.Buffer
-	s.cmd.Stdout, s.cmd.Stderr = &output, &output
-	if err := s.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	done := make(chan struct{})
-	s.done = done
-	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(done) }(s.cmd)
-	if err := s.await(time.Minute); err != nil {
-		s.Kill()
-		tb.Fatalf("%v\n%s", err, output.String()) // after Kill nobody writes to it
 	}
 }
 
-func (s *Server) await(limit time.Duration) error {
-	client := &http.Client{Timeout: time.Second}
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
-		resp, err := client.Get("http://" + s.Addr + "/")
-		if err == nil {
-			resp.Body.Close()
-			return nil
-		}
-		select {
-		case <-s.done:
-			return fmt.Errorf("firestoretest: the emulator ended at once: %s", s.cmd.ProcessState)
-		case <-time.After(50 * time.Millisecond):
-		}
+func (s *Server) run(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("firestoretest: no answer from %s within %s", s.Addr, limit)
+	// The jar has no main class of its own, and messages follow the locale.
+	p, err := process.Launch(exec.Command("java", "-Xmx768m", "-Duser.language=en", "-cp", s.jar,
+		"com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start", "--host=127.0.0.1", "--port="+port))
+	if err != nil {
+		return err
+	}
+	if err := p.Await(time.Minute, process.Answers("http://"+addr+"/")); err != nil {
+		p.Kill()
+		return fmt.Errorf("firestoretest: %w", err)
+	}
+	s.Addr, s.running = addr, p
+	return nil
 }
 
 // Kill ends the emulator at once and waits for its end. A second call does
 // nothing.
-func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.done
-}
+func (s *Server) Kill() { s.running.Kill() }
 
 // Signal sends sig to the emulator, for example SIGSTOP and SIGCONT.
-func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+func (s *Server) Signal(sig os.Signal) error { return s.running.Signal(sig) }

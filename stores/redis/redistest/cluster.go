@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/stilehq/stile/internal/process"
 	"github.com/stilehq/stile/internal/require"
 )
 
@@ -25,7 +26,7 @@ func StartCluster(tb testing.TB) *Cluster {
 	require.Server(tb, "redis-cluster", path != "", hint)
 	c := &Cluster{}
 	for range 3 {
-		bus := freeAddr(tb)
+		bus := process.FreeAddr(tb)
 		_, port, _ := net.SplitHostPort(bus)
 		c.Nodes = append(c.Nodes, start(tb, path, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
 			"--cluster-port", port, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"))
@@ -55,7 +56,7 @@ func StartCluster(tb testing.TB) *Cluster {
 func (c *Cluster) AddReplica(master *Server) *Server {
 	tb := master.tb
 	tb.Helper()
-	bus := freeAddr(tb)
+	bus := process.FreeAddr(tb)
 	_, port, _ := net.SplitHostPort(bus)
 	r := start(tb, binary(), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
 		"--cluster-port", port, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",

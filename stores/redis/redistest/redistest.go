@@ -6,19 +6,18 @@ package redistest
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/stilehq/stile/internal/process"
 	"github.com/stilehq/stile/internal/require"
 )
 
@@ -44,7 +43,7 @@ type Server struct {
 	args    []string
 	admin   *goredis.Client
 	mu      sync.Mutex
-	process *exec.Cmd
+	running *process.Process // nil after Kill
 }
 
 // Start starts a server with further command line arguments and waits until it
@@ -58,27 +57,21 @@ func Start(tb testing.TB, args ...string) *Server {
 
 func start(tb testing.TB, path string, args ...string) *Server {
 	tb.Helper()
-	// Another process may take the port between its choice and its use.
-	for try := 0; ; try++ {
-		s := &Server{Addr: freeAddr(tb), tb: tb}
-		_, port, _ := net.SplitHostPort(s.Addr)
+	s := &Server{tb: tb}
+	s.Addr = process.Serve(tb, func(addr string) error {
+		_, port, _ := net.SplitHostPort(addr)
+		s.Addr = addr
 		s.args = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--save", "",
-			"--appendonly", "no", "--dir", tb.TempDir(), "--logfile", "log"}, args...)
-		s.admin = goredis.NewClient(&goredis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true,
-			MaxRetries: -1, DialerRetries: 1, PoolSize: 2, PipelinePoolSize: -1})
-		err := s.run()
-		if err == nil {
-			tb.Cleanup(func() {
-				s.Kill()
-				_ = s.admin.Close()
-			})
-			return s
-		}
+			"--appendonly", "no", "--dir", tb.TempDir()}, args...)
+		return s.run()
+	})
+	s.admin = goredis.NewClient(&goredis.Options{Addr: s.Addr, Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: 2, PipelinePoolSize: -1})
+	tb.Cleanup(func() {
+		s.Kill()
 		_ = s.admin.Close()
-		if try == 2 {
-			tb.Fatalf("redistest: %v", err)
-		}
-	}
+	})
+	return s
 }
 
 // Restart starts the server again after Kill, empty, on the same address.
@@ -94,89 +87,59 @@ func (s *Server) run() error {
 	defer s.mu.Unlock()
 	cmd := exec.Command(s.args[0], s.args[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	if err := cmd.Start(); err != nil {
+	p, err := process.Launch(cmd)
+	if err != nil {
 		return err
 	}
-	s.process = cmd
-	exited := make(chan struct{})
-	go func() {
-		_ = cmd.Wait()
-		close(exited)
-	}()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		select {
-		case <-exited:
-			return fmt.Errorf("%s ended at once (see its log)", s.args[0])
-		default:
-		}
-		conn, err := net.Dial("tcp", s.Addr)
-		if err == nil {
-			// A server that asks for a password answers as well.
-			_, _ = conn.Write([]byte("PING\r\n"))
-			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
-			n, _ := conn.Read(make([]byte, 64))
-			_ = conn.Close()
-			if n > 0 {
-				return nil
-			}
-		}
+	if err := p.Await(20*time.Second, s.answers); err != nil {
+		p.Kill()
+		return err
 	}
-	_ = cmd.Process.Kill()
-	return fmt.Errorf("%s did not answer on %s", s.args[0], s.Addr)
+	s.running = p
+	return nil
 }
 
-// Kill ends the process at once and waits until its port refuses. A second Kill
+// answers reports whether the server says anything: one that asks for a password
+// does as well.
+func (s *Server) answers() bool {
+	conn, err := net.Dial("tcp", s.Addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("PING\r\n"))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	n, _ := conn.Read(make([]byte, 64))
+	return n > 0
+}
+
+// Kill ends the process at once and returns when its port refuses. A second Kill
 // does nothing.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil {
-		return
-	}
-	_ = s.process.Process.Signal(syscall.SIGCONT)
-	_ = s.process.Process.Kill()
-	s.process = nil
-	for range 1000 {
-		conn, err := net.Dial("tcp", s.Addr)
-		if err != nil {
-			return
-		}
-		_ = conn.Close()
-		time.Sleep(2 * time.Millisecond)
+	if s.running != nil {
+		s.running.Kill()
+		s.running = nil
 	}
 }
 
 // Freeze stops the process with SIGSTOP and waits until it has stopped: it takes
 // connections and answers nothing. Thaw lets it go on.
 func (s *Server) Freeze() {
-	s.signal(syscall.SIGSTOP)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process == nil {
-		return
-	}
-	stat := "/proc/" + strconv.Itoa(s.process.Process.Pid) + "/stat"
-	for range 1000 {
-		text, err := os.ReadFile(stat)
-		if err != nil { // no /proc on this system: give the signal time
-			time.Sleep(50 * time.Millisecond)
-			return
-		}
-		if _, rest, ok := strings.Cut(string(text), ") "); ok && rest[0] == 'T' {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	if s.running != nil {
+		s.running.Freeze()
 	}
 }
 
 // Thaw ends Freeze.
-func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig syscall.Signal) {
+func (s *Server) Thaw() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.process != nil {
-		_ = s.process.Process.Signal(sig)
+	if s.running != nil {
+		s.running.Thaw()
 	}
 }
 
@@ -215,16 +178,6 @@ func (s *Server) Calls() map[string]int64 {
 
 // ResetCalls sets the counts of Calls to zero.
 func (s *Server) ResetCalls() { s.tb.Helper(); s.Do("CONFIG", "RESETSTAT") }
-
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("redistest: %v", err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // SetArg changes the value of a command line argument for the next Restart.
 func (s *Server) SetArg(name, value string) {

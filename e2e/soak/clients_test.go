@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ var (
 	clients   = flag.Int("clients", 20_000, "how many distinct clients TestDistinctClients sends, up to 16,000,000")
 	maxKeys   = flag.Int("max-keys", 8192, "the bound of the memory store that they meet")
 	overRedis = flag.Bool("clients-redis", false, "count them in a redis-server instead, which keeps all")
+	noSockets = flag.Bool("clients-in-process", false, "ask the gate's handler and a site in this process: the same work without TCP")
 )
 
 const (
@@ -33,6 +35,8 @@ const (
 	loadLines = 8
 )
 
+// distinctPolicy waits long for the store: what fails open is not counted, and
+// here counting is what is looked at.
 var distinctPolicy = fmt.Sprintf(`
 version: 1
 site: distinct
@@ -41,6 +45,7 @@ client: {from: xff, trusted_hops: 1, peers: [127.0.0.1/32]}
 buckets:
   - {name: hour, key: address, algorithm: sliding-window-counter, limit: 1000000, window: 1h}
   - {name: day, key: address, algorithm: fixed-window, limit: %d, window: 24h}
+store: {timeout: 5s}
 `, pages)
 
 // TestDistinctClients sends a page of each of many clients through "stile serve"
@@ -67,7 +72,18 @@ func TestDistinctClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	s := stand.Launch(t, stand.Build(t), distinctPolicy, origin.URL, null, "--store", store)
+	var send func(next *atomic.Int64, tell func(client, status int)) error
+	pid := os.Getpid()
+	if *noSockets {
+		site := stand.InProcess()
+		site.Forget()
+		s := stand.Start(t, distinctPolicy, stand.Options{Origin: site.URL, Transport: site, Store: store, HitLog: null})
+		send = func(next *atomic.Int64, tell func(client, status int)) error { return call(s.Handler(), next, tell) }
+	} else {
+		s := stand.Launch(t, stand.Build(t), distinctPolicy, origin.URL, null, "--store", store)
+		send = func(next *atomic.Int64, tell func(client, status int)) error { return pipeline(s.URL, next, tell) }
+		pid = s.PID()
+	}
 	base := int64(0)
 	if redis != nil {
 		base = redis.Info("used_memory")
@@ -80,7 +96,7 @@ func TestDistinctClients(t *testing.T) {
 	failed := make(chan error, loadLines)
 	for range loadLines {
 		load.Go(func() {
-			failed <- pipeline(s.URL, &next, func(client, status int) {
+			failed <- send(&next, func(client, status int) {
 				sent.Add(1)
 				switch {
 				case client < 0 && status == http.StatusOK:
@@ -95,7 +111,7 @@ func TestDistinctClients(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { load.Wait(); close(done) }()
-	samples := watch(t, s.PID(), &next, done)
+	samples := watch(t, pid, &next, done)
 	for range loadLines {
 		if err := <-failed; err != nil {
 			t.Error(err)
@@ -125,6 +141,44 @@ func TestDistinctClients(t *testing.T) {
 	}
 }
 
+// draw takes the next batch: one request of a busy client, and one of each new
+// client from first to before last.
+func draw(next *atomic.Int64) (first, last, busy int) {
+	first = int(next.Add(batch-1)) - (batch - 1)
+	return first, min(first+batch-1, *clients), first / (batch - 1) % busyOnes
+}
+
+// address is the one that request i of a batch comes from; the busy client's
+// comes before the first.
+func address(i, first, busy int) string {
+	if i < first {
+		return fmt.Sprintf("192.0.2.%d", busy+1)
+	}
+	return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)
+}
+
+// call is pipeline without a connection.
+func call(h http.Handler, next *atomic.Int64, tell func(client, status int)) error {
+	for {
+		first, last, busy := draw(next)
+		if first >= last {
+			return nil
+		}
+		for i := first - 1; i < last; i++ {
+			r := httptest.NewRequest("GET", "/article/1", nil)
+			r.RemoteAddr = "127.0.0.1:50000"
+			r.Header = http.Header{"Sec-Fetch-Dest": {"document"}, "Sec-Fetch-Mode": {"navigate"}, "Accept": {"text/html"}, "X-Forwarded-For": {address(i, first, busy)}}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if i < first {
+				tell(-busy-1, w.Code)
+			} else {
+				tell(i, w.Code)
+			}
+		}
+	}
+}
+
 // pipeline sends batches on one connection until all clients have been sent, and
 // tells each answer: of client n, or of busy client -n-1.
 func pipeline(url string, next *atomic.Int64, tell func(client, status int)) error {
@@ -140,16 +194,13 @@ func pipeline(url string, next *atomic.Int64, tell func(client, status int)) err
 		out = append(append(out, from...), "\r\n\r\n"...)
 	}
 	for {
-		first := int(next.Add(batch-1)) - (batch - 1)
-		if first >= *clients {
+		first, last, busy := draw(next)
+		if first >= last {
 			return nil
 		}
-		last := min(first+batch-1, *clients)
-		busy := first / (batch - 1) % busyOnes
 		out = out[:0]
-		ask(fmt.Sprintf("192.0.2.%d", busy+1))
-		for i := first; i < last; i++ {
-			ask(fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255))
+		for i := first - 1; i < last; i++ {
+			ask(address(i, first, busy))
 		}
 		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := conn.Write(out); err != nil {

@@ -62,6 +62,36 @@ type Opener struct {
 	Open func(ctx context.Context, u *url.URL, o Options) (core.Store, error)
 }
 
+// New returns the opener of a store of type S that is opened from a configuration
+// of type C: the shape of all stores behind a network. Config makes a
+// configuration of a URL and the options, touching no network, and reports
+// everything that is wrong; open connects, and keeps to the rules of [Opener.Open].
+func New[C any, S interface {
+	comparable
+	core.Store
+}](schemes []string, example string, config func(*url.URL, Options) (C, error), open func(context.Context, C) (S, error)) Opener {
+	return Opener{
+		Schemes: schemes,
+		Example: example,
+		Validate: func(u *url.URL, o Options) error {
+			_, err := config(u, o)
+			return err
+		},
+		Open: func(ctx context.Context, u *url.URL, o Options) (core.Store, error) {
+			c, err := config(u, o)
+			if err != nil {
+				return nil, err
+			}
+			s, err := open(ctx, c)
+			var none S
+			if s == none {
+				return nil, err // a nil *Store in an interface is not a nil store
+			}
+			return s, err
+		},
+	}
+}
+
 // ErrURL marks an error of the URL itself, which no waiting will mend.
 var ErrURL = errors.New("store URL")
 

@@ -113,3 +113,30 @@ func TestRegistry(t *testing.T) {
 		t.Error("an opener that cannot open was accepted")
 	}
 }
+
+// TestNew: an opener made of its parts gives a store beside an error on, and no
+// store where there is none: a nil pointer in an interface would be one.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	config := func(u *url.URL, o open.Options) (time.Duration, error) {
+		if u.Host == "" {
+			return 0, errors.New("no host")
+		}
+		return o.Timeout, nil
+	}
+	for _, found := range []*distant{nil, {}} {
+		var asked time.Duration
+		r := registry(t, open.New([]string{"a", "b"}, "a://host", config, func(_ context.Context, timeout time.Duration) (*distant, error) {
+			asked = timeout
+			return found, errReach
+		}))
+		s, err := open.Store(t.Context(), "b://host", r, open.Options{Timeout: time.Minute})
+		if !errors.Is(err, errReach) || asked != time.Minute || (s == nil) != (found == nil) {
+			t.Errorf("opened %v: store %v, error %v, timeout %v", found, s, err, asked)
+		}
+		asked = 0
+		if s, err := open.Store(t.Context(), "a:", r, open.Options{}); s != nil || !errors.Is(err, open.ErrURL) || asked != 0 {
+			t.Errorf("a wrong URL: store %v, error %v", s, err)
+		}
+	}
+}

@@ -3,34 +3,15 @@
 package openupstash
 
 import (
-	"context"
 	"net/url"
 
-	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/stores/open"
 	"github.com/stilehq/stile/stores/upstash"
 )
 
-// Opener opens URLs such as upstash://name.upstash.io.
-var Opener = open.Opener{
-	Schemes: []string{"upstash", "https", "http"}, // http: a front on this machine only
-	Example: "upstash://name.upstash.io",
-	Validate: func(u *url.URL, o open.Options) error {
-		_, err := config(u, o)
-		return err
-	},
-	Open: func(ctx context.Context, u *url.URL, o open.Options) (core.Store, error) {
-		c, err := config(u, o)
-		if err != nil {
-			return nil, err
-		}
-		s, err := upstash.Open(ctx, c)
-		if s == nil {
-			return nil, err // a nil *Store would be a store that is not nil
-		}
-		return s, err
-	},
-}
+// Opener opens URLs such as upstash://name.upstash.io; http is for a front on this
+// machine only.
+var Opener = open.New([]string{"upstash", "https", "http"}, "upstash://name.upstash.io", config, upstash.Open)
 
 func config(u *url.URL, o open.Options) (upstash.Config, error) {
 	c, err := upstash.FromURL(u, o.Getenv)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -23,6 +22,8 @@ type doctorCmd struct {
 	Expect       string        `placeholder:"ADDR" help:"The public address that this machine has; default: not known, so only what is plainly wrong is found."`
 	Policy       string        `placeholder:"FILE" help:"With --store: the policy file; default: the example policy."`
 	Store        string        `placeholder:"URL" help:"Also examine this store from here, with the operator's own rights: whether expiry is on."`
+	HitLog       string        `placeholder:"FILE" help:"Examine a deployment that is only asked about pages (an authorizer, forward-auth) by its hit log: opens two pages, which count, and looks for their lines in FILE (- = standard input)."`
+	Wait         time.Duration `placeholder:"TIME" default:"1m" help:"With --hit-log: how long lines may take to come."`
 	MaxAge       time.Duration `placeholder:"TIME" default:"0s" help:"How old crawler ranges may be; default: as the instance's policy says."`
 	JSON         bool          `help:"Write the result as JSON."`
 }
@@ -32,11 +33,13 @@ func (doctorCmd) Help() string {
 	return "Asks one instance how it sees this very request, and how it is: whoever sends one of the policy's doctor.secrets is told. " +
 		"Nothing is counted. A second request lies about its address in every field that proxies use; the instance must not believe it.\n\n" +
 		"Behind a balancer one instance answers, and others may be different. An instance with a CDN before it must be reached through it.\n\n" +
-		"Exit status 0: all is well. 1: something is not, or could not be found out. 3: the URL did not answer.\n\n" +
+		"An authorizer or a forward-auth endpoint has no answer of its own to tell anything in: give its hit log (--hit-log).\n\n" +
+		"Exit status 0: all is well. 1: something is not, or could not be found out. 2: wrong use. 3: the URL did not answer, or the log or store could not be read.\n\n" +
 		"Examples:\n" +
 		"  export STILE_DOCTOR_SECRET=...      (in the policy: doctor: {secrets: env:STILE_DOCTOR_SECRET})\n" +
 		"  stile doctor https://www.example.org/\n" +
-		"  stile doctor --expect 203.0.113.9 --policy stile.yaml --store firestore://my-project https://www.example.org/"
+		"  stile doctor --expect 203.0.113.9 --policy stile.yaml --store firestore://my-project https://www.example.org/\n" +
+		"  aws logs tail /aws/lambda/stile --follow --format short | stile doctor --hit-log - --expect 203.0.113.9 https://www.example.org/"
 }
 
 // A check is one thing that was examined.
@@ -64,6 +67,12 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 		return misuse(err)
 	}
 	r := &doctorResult{URL: u.Redacted()}
+	if c.HitLog != "" {
+		if err := c.throughLog(ctx, t, u, r, expect); err != nil {
+			return err
+		}
+		return c.conclude(ctx, t, r)
+	}
 	first, local, err := c.ask(ctx, t, u, nil)
 	switch {
 	case err != nil:
@@ -84,6 +93,11 @@ func (c *doctorCmd) Run(ctx context.Context, t *terminal) error {
 			r.say("policy", "note", "%s", w)
 		}
 	}
+	return c.conclude(ctx, t, r)
+}
+
+// conclude examines the store, if that was asked for, and prints what was found.
+func (c *doctorCmd) conclude(ctx context.Context, t *terminal, r *doctorResult) (err error) {
 	if c.Store != "" {
 		if err := c.examine(ctx, t, r); err != nil {
 			return err
@@ -170,12 +184,7 @@ func (c *doctorCmd) client(ctx context.Context, t *terminal, u *url.URL, r *doct
 	default:
 		r.say("client", "unknown", "seen as %s; whether that is this machine's public address only you can say: --expect %s", a, a)
 	}
-	lying := http.Header{}
-	for _, name := range lies {
-		lying.Set(name, lie)
-	}
-	lying.Set("Forwarded", "for="+lie)
-	again, _, err := c.ask(ctx, t, u, lying)
+	again, _, err := c.ask(ctx, t, u, lyingFields())
 	switch {
 	case err != nil || again.diagnosis == nil:
 		r.say("forgery", "unknown", "the instance did not answer a second time, to a request that lies about its address")

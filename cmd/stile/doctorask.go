@@ -37,7 +37,7 @@ func (r *reply) silence(asked bool) string {
 	case r.location != "":
 		return fmt.Sprintf("answered %d with a redirect to %s: name that address", r.status, plain(r.location))
 	}
-	return fmt.Sprintf("answered %d like any page: Stile is not in front of this address, or it does not know this secret (doctor.secrets)", r.status)
+	return fmt.Sprintf("answered %d like any page: Stile is not in front of this address, it does not know this secret (doctor.secrets), or it is only asked about pages (an authorizer, forward-auth) and cannot answer: then give --hit-log", r.status)
 }
 
 // ask sends one request and reads a diagnosis, if that is the answer.
@@ -57,7 +57,9 @@ func (c *doctorCmd) ask(ctx context.Context, t *terminal, u *url.URL, header htt
 	for name, values := range header {
 		req.Header[name] = values
 	}
-	req.Header.Set("User-Agent", "stile-doctor")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "stile-doctor")
+	}
 	req.Header.Set("Cache-Control", "no-cache")
 	if c.DoctorSecret != "" {
 		req.Header.Set(gate.DoctorHeader, c.DoctorSecret)

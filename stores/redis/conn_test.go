@@ -227,3 +227,20 @@ func speak(t *testing.T, answer func(word string) string) (addr string) {
 	}()
 	return l.Addr().String()
 }
+
+// TestRights: a user with the rights that the package's documentation names, and no
+// others, can count, and Probe finds all that it looks for.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Do("ACL", "SETUSER", "stile", "on", ">sesame", "~test:*", "+bitfield", "+bitfield_ro", "+expireat", "+info", "+time")
+	s := open(t, redis.Config{Addrs: []string{server.Addr}, Username: "stile", Password: "sesame", Timeout: patient})
+	if _, err := apply(context.Background(), s, hit("acl"), row("acl", read(10)), row("acl", refund(10))); err != nil {
+		t.Error(err)
+	}
+	if err := s.Settle(context.Background()); err != nil {
+		t.Error(err)
+	}
+	server.Do("ACL", "SETUSER", "stile", "-bitfield")
+	proves(t, try(t, s, "acl"), true)
+}

@@ -11,26 +11,35 @@
 //	first window of an epoch (sliding)                              +1 BITFIELD_RO, same trip
 //	refund of a denied hit                                          +1 command, +1 trip
 //	repeat of a denied key (core's deny memory)                     0
+//	a new connection                                                HELLO, with a password AUTH, with a database SELECT
 //
 // # Connections and concurrency
 //
-// At most Config.Pool pipelines per node are in flight. While all are, further
-// calls wait in a queue, and what has gathered goes out as one pipeline: 64
-// concurrent hits cost a few writes and reads. There is no timer, no delay and no
-// standing goroutine; nothing runs when nobody waits, except that the client library
-// looks once a second for a server whose dials have failed.
+// All hits share one connection per node (Config.Pool), and their replies come back
+// in order. A hit that is alone writes and reads in its caller's goroutine; from the
+// first two at once on, one goroutine writes what has gathered and one reads.
+// Both sleep while nobody asks. No timer runs between hits, nothing is sent that no
+// hit asked for, and no hit waits for others on purpose.
+//
+// A process that is paused and goes on (a serverless platform between two requests)
+// finds its connection as it was. If the server has closed it meanwhile, the next
+// hit sees that before it is sent, and goes out on a new connection. If it was dropped
+// without a word (NAT), the hits on their way meet their own deadline and their
+// outcome is unknown; a connection that was silent for so long is replaced, and at
+// most one that is replaced lives on beside the new one, for those still waiting.
 //
 // # At most once
 //
-// Nothing is resent after its first byte may have left: the client's retries are
-// off, and its cluster client is not used (see nodes). An error wraps
-// core.ErrNotApplied when the request was not begun to be written (dial refused,
-// handshake failed, wrong password, deadline in the queue) or when the server
-// refused the command (OOM, READONLY, NOAUTH, LOADING, MOVED …). After any other
-// error the outcome is unknown.
+// Nothing is sent twice: the client library's retries are off, each of its clients
+// is one connection that it may not dial again, and its cluster client is not used
+// (see nodes). An error wraps core.ErrNotApplied when the request was never handed to
+// a connection (dial refused, handshake failed, wrong password, deadline before
+// there was a connection or a place on it) or when the server refused the command
+// (OOM, READONLY, NOAUTH, LOADING, MOVED …). After any other error the outcome is
+// unknown.
 //
 // # Rights
 //
-// An ACL user needs: +bitfield +bitfield_ro +expireat +ping, in a cluster
-// +cluster|slots, and for a complete Probe +info +time; keys ~SITE:*.
+// An ACL user needs: +bitfield +bitfield_ro +expireat, in a cluster
+// +cluster|slots and +asking, and for a complete Probe +info +time; keys ~SITE:*.
 package redis

@@ -101,7 +101,7 @@ func measure(addr string, rounds int, each time.Duration, memoryKeys int, out st
 				for _, pool := range []int{0, 20} {
 					title := "Redis, each with its own client's defaults"
 					if pool > 0 {
-						title = fmt.Sprintf("Redis, the same client library with %d connections each", pool)
+						title = fmt.Sprintf("Redis, all over go-redis with %d connections", pool)
 					}
 					shapes = append(shapes, shape{title, ways, keys, func() ([]contender, error) { return s.contenders(pool) }, s})
 				}

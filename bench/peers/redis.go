@@ -9,11 +9,13 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
 	"github.com/throttled/throttled/v2"
 	throttledstore "github.com/throttled/throttled/v2/store/goredisstore.v9"
 	"github.com/ulule/limiter/v3"
 	ululestore "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/core/rows"
 	"github.com/stilehq/stile/stores/redis"
 )
@@ -99,20 +101,26 @@ func (s *server) processor() (float64, error) {
 	return total, nil
 }
 
-// contenders returns all that count in Redis. A pool of 0 leaves every client at
-// its defaults.
+// contenders returns all that count in Redis. A pool of 0 is what users have: every
+// client at its defaults, Stile with its own. With a pool all speak through
+// go-redis with that many connections, Stile as [overGoRedis].
 func (s *server) contenders(pool int) ([]contender, error) {
-	if err := s.admin.FlushAll(background).Err(); err != nil {
+	err := s.admin.FlushAll(background).Err()
+	if err != nil {
 		return nil, err
 	}
 	options := func() *goredis.Options { return &goredis.Options{Addr: s.addr, PoolSize: pool} }
 	names := keyNames(1 << 12)
 
-	ours, err := redis.New(redis.Config{Addrs: []string{s.addr}, Pool: pool, Namer: rows.Namer{Site: "peers"}})
-	if err != nil {
-		return nil, err
+	var ours core.Store = newOverGoRedis(options())
+	name := "stile, over go-redis"
+	if pool == 0 {
+		if ours, err = redis.New(redis.Config{Addrs: []string{s.addr}, Namer: rows.Namer{Site: "peers"}}); err != nil {
+			return nil, err
+		}
+		name = "stile"
 	}
-	us, err := stile("stile", ours, redisLimit)
+	us, err := stile(name, ours, redisLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +132,17 @@ func (s *server) contenders(pool int) ([]contender, error) {
 	}
 
 	ping := goredis.NewClient(options())
-	add("bare PING (no limiter)", ping, func(string) error { return ping.Ping(background).Err() })
+	add("bare PING, go-redis (no limiter)", ping, func(string) error { return ping.Ping(background).Err() })
+	if pool == 0 {
+		one, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.addr}, ForceSingleClient: true,
+			PipelineMultiplex: -1, DisableCache: true, AlwaysRESP2: true, ClientSetInfo: rueidis.DisableClientSetInfo})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, contender{Name: "bare PING, rueidis, 1 connection (no limiter)", client: func() func(int) error {
+			return func(int) error { return one.Do(background, one.B().Ping().Build()).Error() }
+		}, closeAll: one.Close})
+	}
 
 	rateClient := goredis.NewClient(options())
 	rate := redis_rate.NewLimiter(rateClient)

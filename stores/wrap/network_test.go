@@ -18,9 +18,9 @@ import (
 
 // A wrapper under the suite. Open stores get a guard that waits long: what they
 // show is counting, on a machine that may be busy. The stores behind the fault
-// proxy get one that is quick to give up and to try again, so that the faults
-// meet a breaker that opens. A single failure opens both: a wrapper that takes
-// for a failure what is none refuses the next case's hits.
+// proxy get one that is quick to try again, so that the faults meet a breaker
+// that opens; the calls' own deadlines are short there. A single failure opens
+// both: a wrapper that takes for a failure what is none refuses the next hits.
 type wrapper struct {
 	open, through func(core.Store) core.Store
 	// flush is set where the wrapper holds hits back, which is by design.
@@ -29,7 +29,7 @@ type wrapper struct {
 
 var (
 	patient = wrap.GuardConfig{Timeout: time.Minute, Failures: 1, Pause: time.Hour}
-	quick   = wrap.GuardConfig{Timeout: 700 * time.Millisecond, Failures: 1, Pause: 100 * time.Millisecond}
+	quick   = wrap.GuardConfig{Timeout: 20 * time.Second, Failures: 1, Pause: 100 * time.Millisecond}
 	plenty  = wrap.SpendConfig{PerSecond: 1 << 40, PerDay: 1 << 40}
 )
 
@@ -142,10 +142,10 @@ func network(t *testing.T, addr string, by func(addr string) place) storetest.Ha
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := func(tb testing.TB, at string, timeout time.Duration) core.Store {
+	store := func(tb testing.TB, at string) core.Store {
 		p := by(at)
 		s, err := open.Store(context.Background(), p.url, registry, open.Options{
-			Namer: namer, ConnectTimeout: 20 * time.Second, Timeout: timeout,
+			Namer: namer, ConnectTimeout: 20 * time.Second, Timeout: 20 * time.Second,
 			Getenv: func(name string) string { return p.env[name] },
 		})
 		if s == nil {
@@ -155,8 +155,8 @@ func network(t *testing.T, addr string, by func(addr string) place) storetest.Ha
 	}
 	return storetest.Harness{
 		Slow:    true, // the stores' own tests have the long runs
-		Open:    func(tb testing.TB) core.Store { return store(tb, addr, 20*time.Second) },
+		Open:    func(tb testing.TB) core.Store { return store(tb, addr) },
 		Backend: addr,
-		Through: func(tb testing.TB, proxy string) core.Store { return store(tb, proxy, 0) },
+		Through: store,
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -86,6 +87,71 @@ func TestClockJumpsADay(t *testing.T) {
 		if _, got := m.lookup(k, "/", tt.mono, tt.wall.UnixMicro()); got != tt.want {
 			t.Errorf("%s: remembered %v", tt.what, got)
 		}
+	}
+}
+
+// TestClockADayAhead: what an instance whose clock is a day ahead leaves behind.
+// Windows are immune; a clock cell refuses its key until that day plus the time
+// of one hit, no longer, and a lift ends it. docs/algorithms.md states the bound
+// and why it is not healed.
+func TestClockADayAhead(t *testing.T) {
+	t.Parallel()
+	const victim, other = "203.0.113.9", "203.0.113.10"
+	ctx := context.Background()
+	for _, b := range []Bucket{
+		{Name: "pace", Key: rows.Address, Algorithm: GCRA, Limit: 60, Window: time.Hour},
+		{Name: "pace", Key: rows.Address, Algorithm: GCRA, Limit: 60, Window: time.Hour, Burst: 5},
+		{Name: "pace", Key: rows.Address, Algorithm: TokenBucket, Limit: 60, Window: time.Hour},
+	} {
+		honest := newRig(t, Policy{Buckets: []Bucket{b}}, Options{})
+		ahead := newRig(t, Policy{Buckets: []Bucket{b}}, Options{Store: honest.store})
+		for ahead.hit(victim, noon.Add(day)).Outcome == Admit {
+			continue // all that this key may have there
+		}
+		d := honest.hit(victim, noon)
+		if most := day + b.Window/time.Duration(b.Limit); d.Outcome != Refuse || d.RetryAfter != most {
+			t.Errorf("%s, burst %d: %s, retry after %v; want a refusal for %v", b.Algorithm, b.Burst, d.Outcome, d.RetryAfter, most)
+		}
+		if d := honest.hit(other, noon); d.Outcome != Admit {
+			t.Errorf("%s, burst %d: another key is refused: %+v", b.Algorithm, b.Burst, d)
+		}
+		if err := honest.Lift(ctx, addressKey(victim), time.Time{}, noon); err != nil {
+			t.Fatal(err)
+		}
+		if d := honest.hit(victim, noon); d.Outcome != Admit {
+			t.Errorf("%s, burst %d: refused after a lift: %+v", b.Algorithm, b.Burst, d)
+		}
+	}
+	windows := Policy{Buckets: []Bucket{hourBucket(3), dayBucket(3)}}
+	honest := newRig(t, windows, Options{})
+	ahead := newRig(t, windows, Options{Store: honest.store})
+	for ahead.hit(victim, noon.Add(day)).Outcome == Admit {
+		continue
+	}
+	if d := honest.hit(victim, noon); d.Outcome != Admit || d.States[0].Count != 1 || d.States[1].Count != 1 {
+		t.Errorf("windows: %+v", d)
+	}
+}
+
+// TestAClientCanReachWhatABadClockLeaves is why a clock cell far ahead is not
+// taken for a bad clock's: hits that are on their way at once push the cell as
+// far before the first of them is given back. Whoever let such hits pass would
+// let a crowd of them pass.
+func TestAClientCanReachWhatABadClockLeaves(t *testing.T) {
+	t.Parallel()
+	b := Bucket{Name: "pace", Key: rows.Address, Algorithm: GCRA, Limit: 60, Window: time.Hour}
+	lim := b.effective(1, 1)
+	s := newMapStore()
+	now := noon.UnixMicro()
+	const crowd = 1500
+	batch := &Batch{Now: noon, Rows: []Row{{Key: addressKey("203.0.113.9"), Until: noon.Unix() + 7200, Cells: []Cell{{Floor: now, Add: lim.step}}}}}
+	for range crowd {
+		if err := s.Apply(context.Background(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ahead := time.Duration(batch.Rows[0].Cells[0].Value-now) * time.Microsecond; ahead <= day {
+		t.Fatalf("%d hits at once reach %v ahead", crowd, ahead)
 	}
 }
 

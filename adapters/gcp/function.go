@@ -34,6 +34,7 @@ type Function struct {
 	handler  http.Handler
 	logger   *slog.Logger
 	inFlight atomic.Int64
+	grace    time.Duration // to drain in
 }
 
 // New starts the function from the environment. It never fails: what is wrong
@@ -50,6 +51,14 @@ func New(ctx context.Context, c Config) *Function {
 		Getenv: c.Getenv, Openers: c.Openers, Logger: f.logger, Dirs: []string{sourceDir},
 		HitLog: NewHitLog(c.Output, project(ctx, c.Getenv, metadata)),
 	})
+	f.grace = drainTime
+	if text := c.Getenv("STILE_GRACE"); text != "" {
+		if d, err := time.ParseDuration(text); err == nil && d > 0 {
+			f.grace = d
+		} else {
+			f.logger.Error("stile: STILE_GRACE: want a duration above 0, such as 8s; the default is used")
+		}
+	}
 	ingress, err := ParseIngress(c.Getenv("STILE_INGRESS"))
 	if err != nil {
 		// Counting the wrong address would refuse visitors for one another.

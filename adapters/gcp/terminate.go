@@ -9,7 +9,8 @@ import (
 )
 
 // drainTime is within the ten seconds that Cloud Run leaves between SIGTERM and
-// SIGKILL, the last flush included.
+// SIGKILL, the last flush included. STILE_GRACE says another, as it does for
+// stile serve.
 const drainTime = 8 * time.Second
 
 // DrainOnTerm drains the function when the process is told to end, and ends it
@@ -20,7 +21,7 @@ func (f *Function) DrainOnTerm() {
 	signal.Notify(told, syscall.SIGTERM)
 	go func() {
 		s := <-told
-		ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+		ctx, cancel := context.WithTimeout(context.Background(), f.grace)
 		defer cancel()
 		f.Drain(ctx)
 		signal.Reset(syscall.SIGTERM)

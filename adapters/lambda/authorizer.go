@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// decideTime bounds a decision. The store's own deadline is far shorter; this
+	// decideTime bounds a decision where STILE_AUTHORIZER_DEADLINE does not. The store's own deadline is far shorter; this
 	// one is for what should not happen.
 	decideTime = time.Second
 	// spareTime is what is left of the invocation for the answer itself.
@@ -74,7 +74,7 @@ func (f *Function) authorize(ctx context.Context, e *event, kind shape) (io.Read
 
 // decide asks the limiter, with a deadline and without letting a panic out.
 func (f *Function) decide(ctx context.Context, r *core.Request) core.Decision {
-	ctx, cancel := context.WithTimeout(ctx, decideTime)
+	ctx, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
 	out := make(chan core.Decision, 1)
 	go func() {

@@ -15,7 +15,8 @@ import (
 	"github.com/stilehq/stile/answer"
 )
 
-// The most bytes of a whole JSON answer: what the platforms document.
+// The most bytes of a whole JSON answer: what the platforms document. Should they
+// change, STILE_MAX_ANSWER_BYTES is what holds.
 const (
 	maxURLAnswer      = 6 << 20 // function URL and HTTP API, buffered
 	maxBalancerAnswer = 1 << 20 // ALB
@@ -34,12 +35,15 @@ func (f *Function) buffered(ctx context.Context, e *event, kind shape) io.Reader
 	limit := maxURLAnswer
 	if kind == loadBalancer {
 		limit = maxBalancerAnswer
-		if e.healthCheck(r.Header) {
-			rec := newRecorder(r.Method, limit)
-			rec.header.Set("Content-Type", "text/plain")
-			_, _ = io.WriteString(rec, "ok\n")
-			return reply{bytes.NewReader(e.encode(rec, kind))}
-		}
+	}
+	if f.mostBytes > 0 {
+		limit = f.mostBytes
+	}
+	if kind == loadBalancer && e.healthCheck(r.Header) {
+		rec := newRecorder(r.Method, limit)
+		rec.header.Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(rec, "ok\n")
+		return reply{bytes.NewReader(e.encode(rec, kind))}
 	}
 	rec := newRecorder(r.Method, limit)
 	err := f.serve(rec, r)

@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/stilehq/stile/adapters/gate"
@@ -39,6 +41,9 @@ type Function struct {
 
 	forbid bool // a refusal on an HTTP API is a 403, not a word in the context
 	stream bool // function URL: the invoke mode is RESPONSE_STREAM
+
+	mostBytes int           // of a buffered answer; 0 = as the event's platform documents
+	within    time.Duration // an authorizer's decision
 }
 
 // New starts the function from the environment. It never fails: what is wrong
@@ -65,9 +70,11 @@ func New(ctx context.Context, c Config) *Function {
 		Getenv: c.Getenv, Openers: c.Openers, Logger: f.logger, HitLog: hitlog.NewHandler(c.Output, names),
 		Dirs: []string{c.Getenv("LAMBDA_TASK_ROOT")},
 	})
-	var errs [2]error
+	var errs [4]error
 	f.forbid, errs[0] = choose(c.Getenv, "STILE_HTTP_API_DENY", "context", "forbid")
 	f.stream, errs[1] = choose(c.Getenv, "STILE_RESPONSES", "buffered", "streamed")
+	f.mostBytes, errs[2] = bounded(c.Getenv, "STILE_MAX_ANSWER_BYTES", strconv.Atoi, 0, 64<<10, 64<<20)
+	f.within, errs[3] = bounded(c.Getenv, "STILE_AUTHORIZER_DEADLINE", time.ParseDuration, decideTime, 50*time.Millisecond, 9*time.Second)
 	if err := errors.Join(errs[:]...); err != nil {
 		f.logger.Error("stile: the default is used", "error", err)
 	}
@@ -92,6 +99,20 @@ func choose(getenv func(string) string, name, off, on string) (bool, error) {
 		return true, nil
 	}
 	return false, fmt.Errorf("%s: want %s or %s", name, off, on)
+}
+
+// bounded reads a setting that must be from least to most; usual is what holds
+// where it is not set or of no use.
+func bounded[T cmp.Ordered](getenv func(string) string, name string, parse func(string) (T, error), usual, least, most T) (T, error) {
+	text := getenv(name)
+	if text == "" {
+		return usual, nil
+	}
+	v, err := parse(text)
+	if err != nil || v < least || v > most {
+		return usual, fmt.Errorf("%s: want %v to %v", name, least, most)
+	}
+	return v, nil
 }
 
 // The names that CloudWatch and Lambda's own log filter know: with the log

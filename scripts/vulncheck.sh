@@ -22,7 +22,7 @@ command -v govulncheck >/dev/null || go install golang.org/x/vuln/cmd/govulnchec
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 status=0
-govulncheck -test ./... >"$said" 2>&1 || status=$?
+govulncheck -db "${GOVULNDB:-https://vuln.go.dev}" -test ./... >"$said" 2>&1 || status=$?
 case $status in
 0)
   tail -3 "$said"

@@ -18,7 +18,7 @@ func within(t *testing.T, s *Store, limit time.Duration) error {
 	defer cancel()
 	begin := time.Now()
 	err := s.Apply(ctx, &core.Batch{Rows: []core.Row{row(1, core.Cell{Add: 1})}})
-	if took := time.Since(begin); took > limit+2*time.Second {
+	if took := time.Since(begin); took > limit+10*time.Second { // an SDK of its own mind waits for minutes
 		t.Errorf("Apply took %v under a deadline of %v", took, limit)
 	}
 	return err
@@ -78,7 +78,8 @@ func TestKilledAndStopped(t *testing.T) {
 	if err := server.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	err := within(t, s, 150*time.Millisecond)
+	// Long enough for a busy machine to send it: only then is the outcome unknown.
+	err := within(t, s, 2*time.Second)
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrNotApplied) {
 		t.Errorf("stopped: %v, want a deadline with an unknown outcome", err)
 	}

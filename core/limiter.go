@@ -80,26 +80,26 @@ func validate(p *Policy, o *Options) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if o.Store == nil {
-		bad("core: no store")
+		bad("no store")
 	}
 	if o.Local == nil && (p.Claims != ClaimsOff || p.OnError == FailLocal) {
-		bad("core: no local store for the claims bucket or for local counting")
+		bad("no local store for the claims bucket or for local counting")
 	}
 	if p.Scale < 0 || p.Scale != p.Scale {
-		bad("core: scale %v: must be above 0", p.Scale)
+		bad("scale %v: must be above 0", p.Scale)
 	}
 	if p.ClaimsFactor < 0 {
-		bad("core: claims factor %d: must be above 0", p.ClaimsFactor)
+		bad("claims factor %d: must be above 0", p.ClaimsFactor)
 	}
 	names := map[string]bool{}
 	for i := range p.Buckets {
 		b := &p.Buckets[i]
 		if names[b.Name] {
-			bad("core: two buckets named %q", b.Name)
+			bad("two buckets named %q", b.Name)
 		}
 		names[b.Name] = true
 		if err := b.validate(); err != nil {
-			bad("core: bucket %q: %w", b.Name, err)
+			bad("bucket %q: %w", b.Name, err)
 		}
 	}
 	return errors.Join(errs...)

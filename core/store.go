@@ -26,17 +26,17 @@ type (
 // ErrNotApplied marks an error that proves a row unchanged: a breaker was open,
 // a dial was refused, the request was never written. After any other error the
 // outcome is unknown, and nobody may send the row again.
-var ErrNotApplied = errors.New("core: not applied")
+var ErrNotApplied = errors.New("not applied")
 
 // ErrUnsupported marks a row that a store cannot hold, for example a clock cell
 // in a store of plain counters. It is an ErrNotApplied: the row is unchanged.
 // `policy check` reports such policies before they run.
-var ErrUnsupported = fmt.Errorf("core: not supported by this store: %w", ErrNotApplied)
+var ErrUnsupported = fmt.Errorf("not supported by this store: %w", ErrNotApplied)
 
 // ErrSpent marks rows that were not sent because the store's spending limit is
 // reached. It is used together with ErrNotApplied. Whatever the failure policy,
 // counting is local meanwhile: a spray of new addresses must not become a bill.
-var ErrSpent = errors.New("core: the store's spending limit is reached")
+var ErrSpent = errors.New("the store's spending limit is reached")
 
 // A Store holds rows that instances share. It knows no limit, no window and no
 // algorithm.

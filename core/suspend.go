@@ -34,7 +34,7 @@ const MaxSuspension = 90 * 24 * time.Hour
 
 // ErrCannotSuspend marks a key that no bucket of the policy can refuse: none
 // counts its kind over every page by windows.
-var ErrCannotSuspend = errors.New("core: no bucket can refuse this key")
+var ErrCannotSuspend = errors.New("no bucket can refuse this key")
 
 // suspension returns the mark of a suspension that ends at until, rounded up to
 // whole minutes.
@@ -150,7 +150,7 @@ func (g *group) frameAfter(at, anchor int64) *frame {
 func (l *Limiter) Suspend(ctx context.Context, k Key, anchor, t, until time.Time) error {
 	length := until.Sub(t)
 	if length <= 0 || length > MaxSuspension {
-		return fmt.Errorf("core: a suspension of %v: want more than 0 and at most %v", length, MaxSuspension)
+		return fmt.Errorf("a suspension of %v: want more than 0 and at most %v", length, MaxSuspension)
 	}
 	g, bucket, ok := l.pages.refuser(k)
 	if !ok {

@@ -76,10 +76,10 @@ func (v *Verifier) fetchList(ctx context.Context, i int) result {
 		held: Held{Prefixes: prefixes, Created: created, Fetched: now, ETag: doc.ETag, Source: l.URL}}
 }
 
-// apply takes finished fetches over and returns how many brought an answer. A
-// fetch that failed because the caller's time was up stays due, behind the
-// others that are.
-func (v *Verifier) apply(ctx context.Context, results []result) (answered int) {
+// apply takes finished fetches over and returns how many brought an answer, if
+// only a bad one, and which lists failed. A fetch that failed because the caller's
+// time was up stays due, behind the others that are.
+func (v *Verifier) apply(ctx context.Context, results []result) (answered int, failed []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := v.cfg.Now()
@@ -97,7 +97,8 @@ func (v *Verifier) apply(ctx context.Context, results []result) (answered int) {
 			s.lastErr = r.err
 			wait := min(retryAfter<<min(s.failures-1, 8), retryMost)
 			s.due = now.Add(jitter(wait))
-			v.cfg.Logger.Warn("crawler ranges not refreshed, the held ones serve on", "list", id, "error", r.err, "failures", s.failures, "retry_in", wait)
+			v.cfg.Logger.Debug("crawler ranges not refreshed", "list", id, "error", r.err, "failures", s.failures, "retry_in", wait)
+			failed = append(failed, id)
 			continue
 		}
 		answered++
@@ -116,7 +117,7 @@ func (v *Verifier) apply(ctx context.Context, results []result) (answered int) {
 		v.table.Store(v.build())
 	}
 	v.schedule()
-	return answered
+	return answered, failed
 }
 
 // warnStale warns once a day of each list whose content was last confirmed

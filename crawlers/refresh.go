@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -144,6 +145,8 @@ func (v *Verifier) refresh(ctx context.Context) error {
 	proofs.Go(func() { v.lookups(ctx) })
 	defer proofs.Wait()
 	var errs []error
+	var failed []string
+	var why error
 	if v.cfg.Signatures != nil {
 		if err := v.cfg.Signatures.Refresh(ctx, 0); err != nil {
 			errs = append(errs, err)
@@ -162,12 +165,20 @@ func (v *Verifier) refresh(ctx context.Context) error {
 		wg.Wait()
 		for _, r := range results {
 			if r.err != nil {
+				if why == nil {
+					why = r.err
+				}
 				errs = append(errs, r.err)
 			}
 		}
-		if v.apply(ctx, results) == 0 {
+		answered, bad := v.apply(ctx, results)
+		failed = append(failed, bad...)
+		if answered == 0 {
 			break
 		}
+	}
+	if len(failed) > 0 { // one line for all of them: without a network they fail alike
+		v.cfg.Logger.Warn("crawler ranges not refreshed, the held ones serve on; they are tried again", "lists", strings.Join(failed, ","), "first_error", why)
 	}
 	return errors.Join(errs...)
 }

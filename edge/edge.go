@@ -144,6 +144,9 @@ type ring struct {
 	window int   // seconds
 	held   int64 // the limit that is told to the product
 	paths  paths // none = every page
+
+	day     int64 // the least that a longer bucket of the policy lets the same client have in a day; 0 = there is none
+	dayName string
 }
 
 // says what the ring lets through, in numbers.
@@ -151,8 +154,13 @@ func (r ring) says() string {
 	day := int64(math.Ceil(86400 / float64(r.window) * float64(r.held)))
 	own := int64(math.Ceil(86400 / r.bucket.Window.Seconds() * float64(r.limit)))
 	text := fmt.Sprintf("%s: %d in %s here, %d in %s in the policy", r.bucket.Name, r.held, span(time.Duration(r.window)*time.Second), r.limit, span(r.bucket.Window))
-	if day > own {
-		text += fmt.Sprintf("; who stays just below gets %d pages a day here, %d there", day, own)
+	if day > own || r.day > 0 && day > r.day {
+		text += fmt.Sprintf("; who stays just below gets %d pages a day here", day)
+		if r.day > 0 && r.day <= own {
+			text += fmt.Sprintf(", where the policy's %s allows %d, which no rule here can say", r.dayName, r.day)
+		} else {
+			text += fmt.Sprintf(", %d there", own)
+		}
 	}
 	return text + "."
 }
@@ -165,7 +173,9 @@ func rings(f *policy.File, can capability) (list []ring, out []string) {
 			out = append(out, fmt.Sprintf("%s: counts by %s, which this rule cannot.", b.Name, b.Key))
 			continue
 		}
-		list = append(list, ringOf(b, f.Scale, can))
+		r := ringOf(b, f.Scale, can)
+		r.day, r.dayName = dayOf(f, b)
+		list = append(list, r)
 	}
 	// Of two rings of one window the tighter says it all.
 	slices.SortStableFunc(list, func(a, b ring) int {
@@ -187,6 +197,24 @@ func rings(f *policy.File, can capability) (list []ring, out []string) {
 		}
 	}
 	return kept, out
+}
+
+// dayOf finds the bucket that bounds a client's day where b counts: the one of a
+// day or longer, of all pages or of the same, that lets the fewest through.
+func dayOf(f *policy.File, b policy.Bucket) (least int64, name string) {
+	scale := f.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	for _, d := range f.Buckets {
+		if d.Name == b.Name || d.Key != b.Key || d.Window < 24*time.Hour || d.Algorithm.Kind().Clock() || len(d.Paths) > 0 && !slices.Equal(d.Paths, b.Paths) {
+			continue
+		}
+		if n := int64(math.Ceil(float64(d.Limit) * scale)); least == 0 || n < least {
+			least, name = n, d.Name
+		}
+	}
+	return least, name
 }
 
 // ringOf fits a bucket into the product's windows.

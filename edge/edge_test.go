@@ -87,10 +87,10 @@ func TestGolden(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for product, want := range map[string]string{
-		"cloudflare":  "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, 1440 there.",
-		"aws-waf":     "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, 1440 there.",
-		"vercel":      "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, 1440 there.",
-		"cloud-armor": "hour: 60 in 1h here, 60 in 1h in the policy.",
+		"cloudflare":  "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, where the policy's day allows 200, which no rule here can say.",
+		"aws-waf":     "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, where the policy's day allows 200, which no rule here can say.",
+		"vercel":      "hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day here, where the policy's day allows 200, which no rule here can say.",
+		"cloud-armor": "hour: 60 in 1h here, 60 in 1h in the policy; who stays just below gets 1440 pages a day here, where the policy's day allows 200, which no rule here can say.",
 	} {
 		r, err := New(product, "", example(t), now)
 		if err != nil {

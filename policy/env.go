@@ -25,6 +25,14 @@ func EnvName(path string) string {
 	return ""
 }
 
+// EnvNames returns the environment variables that override a key.
+func EnvNames() (names []string) {
+	for _, k := range overridable(reflect.TypeFor[File](), "") {
+		names = append(names, envNameOf(k))
+	}
+	return names
+}
+
 func envNameOf(path string) string {
 	return "STILE_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }

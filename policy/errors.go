@@ -58,6 +58,11 @@ type place struct {
 	env  string
 }
 
+// Nearest returns the word most like s whatever its case, or "" when more than a
+// third of the letters differ: for "did you mean" in messages of other packages.
+// Words are in lower case.
+func Nearest(s string, words []string) string { return nearest(s, words) }
+
 // nearest returns the word most like s, or "" when none is like it: at most a
 // third of the letters differ.
 func nearest(s string, words []string) string {

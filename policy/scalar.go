@@ -164,10 +164,11 @@ func checkWord(text string, words []string) (problem, remedy string) {
 			return "", ""
 		}
 	}
-	if near := nearest(text, words); near != "" {
-		return fmt.Sprintf("%q is unknown", text), "did you mean " + near + "?"
+	remedy = "write one of " + strings.Join(words, ", ")
+	if near := nearest(text, words); near != "" && 3*distance(text, near) < 2*len(text) { // "foo" is not "off"
+		remedy = "did you mean " + near + "? " + remedy
 	}
-	return fmt.Sprintf("%q is unknown", text), "write one of " + strings.Join(words, ", ")
+	return fmt.Sprintf("%q is unknown", text), remedy
 }
 
 // printable says what is wrong with a text that would garble a log line.

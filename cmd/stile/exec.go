@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ const (
 // A terminal is what a command may touch of the world around it.
 type terminal struct {
 	lookup         func(string) (string, bool) // environment
+	environ        func() []string             // the same, all of it; nil = misspelt names are not looked for
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
@@ -111,7 +113,7 @@ func (versionFlag) BeforeReset(c *kong.Context) error {
 
 // exec runs one command line and returns its exit status.
 func exec(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
-	t := &terminal{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now}
+	t := &terminal{lookup: lookup, environ: os.Environ, stdin: stdin, stdout: stdout, stderr: stderr, now: time.Now}
 	return t.exec(ctx, args)
 }
 
@@ -167,6 +169,10 @@ func (t *terminal) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return misuse(err)
 	}
+	if name := repeated(k); name != "" {
+		return misuse(fmt.Errorf("--%s: given twice; it takes one value\nTry: %s --help", name, commandOf(k)))
+	}
+	t.warnMisspelt(parser.Model)
 	return k.Run()
 }
 

@@ -8,7 +8,7 @@
 #   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
 #     libraries) passes here, and counts in the policy.
 #   - hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day
-#     here, 1440 there.
+#     here, where the policy's day allows 200, which no rule here can say.
 #   - Attach it: aws_wafv2_web_acl_association, or web_acl_id of the CloudFront distribution.
 #
 # Not in this rule:

@@ -11,9 +11,11 @@
 #   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
 #     libraries) passes here, and counts in the policy.
 #   - burst: 80 in 10m here, 60 in 10m in the policy; who stays just below gets 11520 pages a day
-#     here, 8640 there.
-#   - search: 30 in 1h here, 30 in 1h in the policy.
-#   - hour: 60 in 1h here, 60 in 1h in the policy.
+#     here, where the policy's day allows 200, which no rule here can say.
+#   - search: 30 in 1h here, 30 in 1h in the policy; who stays just below gets 720 pages a day
+#     here, where the policy's day allows 200, which no rule here can say.
+#   - hour: 60 in 1h here, 60 in 1h in the policy; who stays just below gets 1440 pages a day here,
+#     where the policy's day allows 200, which no rule here can say.
 #   - An exempt network is allowed before any later rule of this policy is asked, WAF rules
 #     included.
 #   - The first throttle rule that matches decides alone: of several, only the one with the

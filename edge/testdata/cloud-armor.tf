@@ -10,7 +10,8 @@
 #     all as one without the field.
 #   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
 #     libraries) passes here, and counts in the policy.
-#   - hour: 60 in 1h here, 60 in 1h in the policy.
+#   - hour: 60 in 1h here, 60 in 1h in the policy; who stays just below gets 1440 pages a day here,
+#     where the policy's day allows 200, which no rule here can say.
 #   - Attach it: security_policy of the google_compute_backend_service.
 #
 # Not in this rule:

@@ -6,7 +6,8 @@
 #   - It counts requests for pages, also those that the cache answers.
 #   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
 #     libraries) passes here, and counts in the policy.
-#   - hour: 60 in 1h here, 60 in 1h in the policy.
+#   - hour: 60 in 1h here, 60 in 1h in the policy; who stays just below gets 1440 pages a day here,
+#     where the policy's day allows 200, which no rule here can say.
 #   - day: 200 in 65535s here, 200 in 1d in the policy; who stays just below gets 264 pages a day
 #     here, 200 there.
 #   - A * inside of a path also stands for slashes here.

@@ -7,7 +7,7 @@
 #   - On this plan a rule cannot read the method, Accept and Sec-Fetch-Dest: prefetches and
 #     framework fetches of pages are counted like clicks.
 #   - burst: 21 in 10s here, 60 in 10m in the policy; who stays just below gets 181440 pages a day
-#     here, 8640 there.
+#     here, where the policy's day allows 200, which no rule here can say.
 #   - A * inside of a path also stands for slashes here.
 #   - A zone has one ruleset of this phase: if there is one already, put the rules into it.
 #

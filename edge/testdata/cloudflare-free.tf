@@ -7,7 +7,7 @@
 #   - On this plan a rule cannot read the method, Accept and Sec-Fetch-Dest: prefetches and
 #     framework fetches of pages are counted like clicks.
 #   - hour: 60 in 10s here, 60 in 1h in the policy; who stays just below gets 518400 pages a day
-#     here, 1440 there.
+#     here, where the policy's day allows 200, which no rule here can say.
 #   - A * inside of a path also stands for slashes here.
 #   - A zone has one ruleset of this phase: if there is one already, put the rules into it.
 #

@@ -9,9 +9,9 @@
 #   - Only requests whose Accept names text/html are counted: what asks for */* alone (curl, most
 #     libraries) passes here, and counts in the policy.
 #   - search: 30 in 10m here, 30 in 1h in the policy; who stays just below gets 4320 pages a day
-#     here, 720 there.
+#     here, where the policy's day allows 200, which no rule here can say.
 #   - hour: 60 in 10m here, 60 in 1h in the policy; who stays just below gets 8640 pages a day
-#     here, 1440 there.
+#     here, where the policy's day allows 200, which no rule here can say.
 #   - A project has one firewall configuration: if there is one already, put the rules into it.
 #
 # Not in this rule:

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stilehq/stile/core"
@@ -85,34 +87,47 @@ func value(t *testing.T, s core.Store) int64 {
 	return b.Rows[0].Cells[0].Value
 }
 
+// TestGuardOpensAndRecovers on a clock of its own: the breaker opens after its
+// failures, asks nothing until the pause is over, and then asks once.
 func TestGuardOpensAndRecovers(t *testing.T) {
 	t.Parallel()
-	f := over()
-	var changes []string
-	g := wrap.NewGuard(f, wrap.GuardConfig{Timeout: 50 * time.Millisecond, Failures: 3, Pause: 30 * time.Millisecond, OnChange: func(s string) { changes = append(changes, s) }})
-	down := errors.New("down")
-	f.set(down, false)
-	for range 3 {
-		if err := g.Apply(context.Background(), outer(noon, 10)); !errors.Is(err, down) {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 30 * time.Millisecond
+		f := over()
+		var changes []string
+		g := wrap.NewGuard(f, wrap.GuardConfig{Failures: 3, Pause: pause, OnChange: func(s string) { changes = append(changes, s) }})
+		down := errors.New("down")
+		f.set(down, false)
+		for range 3 {
+			if err := g.Apply(context.Background(), outer(noon, 10)); !errors.Is(err, down) {
+				t.Fatal(err)
+			}
 		}
-	}
-	b := outer(noon, 10)
-	err := g.Apply(context.Background(), b)
-	if !errors.Is(err, core.ErrNotApplied) || !errors.Is(b.Rows[0].Err, core.ErrNotApplied) || f.trips.Load() != 3 {
-		t.Fatalf("open breaker: %v after %d trips", err, f.trips.Load())
-	}
-	f.set(nil, false)
-	deadline := time.Now().Add(5 * time.Second)
-	for g.Apply(context.Background(), outer(noon, 10)) != nil {
-		if time.Now().After(deadline) {
-			t.Fatal("the breaker never closed again")
+		refused := func(trips int64) {
+			t.Helper()
+			b := outer(noon, 10)
+			err := g.Apply(context.Background(), b)
+			if !errors.Is(err, core.ErrNotApplied) || !errors.Is(b.Rows[0].Err, core.ErrNotApplied) || f.trips.Load() != trips {
+				t.Fatalf("open breaker: %v after %d trips", err, f.trips.Load())
+			}
 		}
-		time.Sleep(5 * time.Millisecond) // the breaker's own clock runs
-	}
-	if got := g.State(); got != "closed" {
-		t.Errorf("after a success: %s (%v)", got, changes)
-	}
+		refused(3)
+		time.Sleep(pause - time.Nanosecond)
+		refused(3)
+		time.Sleep(2 * time.Nanosecond)
+		if err := g.Apply(context.Background(), outer(noon, 10)); !errors.Is(err, down) || f.trips.Load() != 4 {
+			t.Fatalf("half open, still down: %v after %d trips", err, f.trips.Load())
+		}
+		refused(4)
+		f.set(nil, false)
+		time.Sleep(pause + time.Nanosecond)
+		if err := g.Apply(context.Background(), outer(noon, 10)); err != nil || g.State() != "closed" {
+			t.Fatalf("after a success: %s, %v", g.State(), err)
+		}
+		if want := []string{"open", "half-open", "open", "half-open", "closed"}; !slices.Equal(changes, want) {
+			t.Errorf("told %v, want %v", changes, want)
+		}
+	})
 }
 
 // TestGuardIsNotFooled: a visitor who leaves, a spent budget and a row that the
@@ -138,16 +153,32 @@ type hot struct{}
 func (hot) Error() string   { return "aborted" }
 func (hot) Throttled() bool { return true }
 
-// TestGuardBoundsATrip: a black hole costs the deadline, and no more.
+// TestGuardBoundsATrip: a black hole costs the deadline, and no more. A caller
+// whose time is over costs the store nothing, its good name included.
 func TestGuardBoundsATrip(t *testing.T) {
 	t.Parallel()
-	f := over()
-	f.hold = make(chan struct{})
-	g := wrap.NewGuard(f, wrap.GuardConfig{Timeout: 20 * time.Millisecond})
-	err := g.Apply(context.Background(), outer(noon, 10))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 20 * time.Millisecond
+		f := over()
+		f.hold = make(chan struct{})
+		g := wrap.NewGuard(f, wrap.GuardConfig{Timeout: limit, Failures: 2, Pause: time.Hour})
+		began := time.Now()
+		err := g.Apply(context.Background(), outer(noon, 10))
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrNotApplied) || took != limit {
+			t.Fatalf("%v after %v", err, took)
+		}
+		ctx, cancel := context.WithDeadline(context.Background(), began)
+		defer cancel()
+		for range 5 {
+			b := outer(noon, 10)
+			if err := g.Apply(ctx, b); !errors.Is(err, core.ErrNotApplied) || !errors.Is(b.Rows[0].Err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		if f.trips.Load() != 1 || g.State() != "closed" {
+			t.Errorf("%d trips, %s", f.trips.Load(), g.State())
+		}
+	})
 }
 
 func TestSpend(t *testing.T) {

@@ -2,13 +2,14 @@ package soak_test
 
 import (
 	"bufio"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -25,7 +26,8 @@ var (
 	clients   = flag.Int("clients", 20_000, "how many distinct clients TestDistinctClients sends, up to 16,000,000")
 	maxKeys   = flag.Int("max-keys", 8192, "the bound of the memory store that they meet")
 	overRedis = flag.Bool("clients-redis", false, "count them in a redis-server instead, which keeps all")
-	noSockets = flag.Bool("clients-in-process", false, "ask the gate's handler and a site in this process: the same work without TCP")
+	atMost    = flag.Duration("clients-for", 2*time.Hour, "end after this time with the clients that were sent until then")
+	noSockets = flag.Bool("clients-in-process", false, "ask the handler of a forward-auth Stile in this process instead: no sockets, no site")
 )
 
 const (
@@ -73,15 +75,16 @@ func TestDistinctClients(t *testing.T) {
 	}
 	defer null.Close()
 	var send func(next *atomic.Int64, tell func(client, status int)) error
+	end := time.Now().Add(*atMost)
 	pid := os.Getpid()
 	if *noSockets {
-		site := stand.InProcess()
-		site.Forget()
-		s := stand.Start(t, distinctPolicy, stand.Options{Origin: site.URL, Transport: site, Store: store, HitLog: null})
-		send = func(next *atomic.Int64, tell func(client, status int)) error { return call(s.Handler(), next, tell) }
+		s := stand.Start(t, distinctPolicy, stand.Options{Store: store, HitLog: null})
+		send = func(next *atomic.Int64, tell func(client, status int)) error {
+			return call(s.Handler(), next, end, tell)
+		}
 	} else {
 		s := stand.Launch(t, stand.Build(t), distinctPolicy, origin.URL, null, "--store", store)
-		send = func(next *atomic.Int64, tell func(client, status int)) error { return pipeline(s.URL, next, tell) }
+		send = func(next *atomic.Int64, tell func(client, status int)) error { return pipeline(s.URL, next, end, tell) }
 		pid = s.PID()
 	}
 	base := int64(0)
@@ -119,7 +122,8 @@ func TestDistinctClients(t *testing.T) {
 	}
 
 	took := time.Since(began)
-	t.Logf("%d requests of %d clients and %d busy ones in %v (%.0f/s)", sent.Load(), *clients, busyOnes, took.Round(time.Second), float64(sent.Load())/took.Seconds())
+	distinct := min(int(next.Load()), *clients)
+	t.Logf("%d requests of %d clients and %d busy ones in %v (%.0f/s)", sent.Load(), distinct, busyOnes, took.Round(time.Second), float64(sent.Load())/took.Seconds())
 	if other.Load() != 0 {
 		t.Errorf("%d answers were not the page that a new client gets", other.Load())
 	}
@@ -135,15 +139,18 @@ func TestDistinctClients(t *testing.T) {
 		keys, _ := strconv.Atoi(redis.Ask("DBSIZE"))
 		used := redis.Info("used_memory") - base
 		t.Logf("redis: %d keys, %d MiB, %.0f bytes a key; resident %d MiB", keys, used>>20, float64(used)/float64(keys), redis.Info("used_memory_rss")>>20)
-		if keys != *clients+busyOnes {
-			t.Errorf("%d keys for %d clients", keys, *clients+busyOnes)
+		if keys != distinct+busyOnes {
+			t.Errorf("%d keys for %d clients", keys, distinct+busyOnes)
 		}
 	}
 }
 
 // draw takes the next batch: one request of a busy client, and one of each new
 // client from first to before last.
-func draw(next *atomic.Int64) (first, last, busy int) {
+func draw(next *atomic.Int64, end time.Time) (first, last, busy int) {
+	if time.Now().After(end) {
+		return 0, 0, 0
+	}
 	first = int(next.Add(batch-1)) - (batch - 1)
 	return first, min(first+batch-1, *clients), first / (batch - 1) % busyOnes
 }
@@ -157,23 +164,41 @@ func address(i, first, busy int) string {
 	return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i>>8&255, i&255)
 }
 
+// status is an answer of which only the status is looked at.
+type status struct {
+	header http.Header
+	code   int
+}
+
+func (s *status) Header() http.Header         { return s.header }
+func (s *status) Write(p []byte) (int, error) { return len(p), nil }
+func (s *status) WriteHeader(code int)        { s.code = cmp.Or(s.code, code) }
+
 // call is pipeline without a connection.
-func call(h http.Handler, next *atomic.Int64, tell func(client, status int)) error {
+func call(h http.Handler, next *atomic.Int64, end time.Time, tell func(client, status int)) error {
+	fields := func(from string) http.Header {
+		return http.Header{
+			"Sec-Fetch-Dest": {"document"}, "Sec-Fetch-Mode": {"navigate"}, "Accept": {"text/html"},
+			"X-Forwarded-For": {from}, "X-Forwarded-Method": {"GET"}, "X-Forwarded-Uri": {"/article/1"},
+		}
+	}
 	for {
-		first, last, busy := draw(next)
+		first, last, busy := draw(next, end)
 		if first >= last {
 			return nil
 		}
 		for i := first - 1; i < last; i++ {
-			r := httptest.NewRequest("GET", "/article/1", nil)
-			r.RemoteAddr = "127.0.0.1:50000"
-			r.Header = http.Header{"Sec-Fetch-Dest": {"document"}, "Sec-Fetch-Mode": {"navigate"}, "Accept": {"text/html"}, "X-Forwarded-For": {address(i, first, busy)}}
-			w := httptest.NewRecorder()
+			r := &http.Request{
+				Method: "GET", URL: &url.URL{Path: "/check"}, RequestURI: "/check", Host: "site.test", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+				RemoteAddr: "127.0.0.1:50000", Body: http.NoBody, Header: fields(address(i, first, busy)),
+			}
+			w := &status{header: http.Header{}}
 			h.ServeHTTP(w, r)
+			code := cmp.Or(w.code, http.StatusOK)
 			if i < first {
-				tell(-busy-1, w.Code)
+				tell(-busy-1, code)
 			} else {
-				tell(i, w.Code)
+				tell(i, code)
 			}
 		}
 	}
@@ -181,8 +206,8 @@ func call(h http.Handler, next *atomic.Int64, tell func(client, status int)) err
 
 // pipeline sends batches on one connection until all clients have been sent, and
 // tells each answer: of client n, or of busy client -n-1.
-func pipeline(url string, next *atomic.Int64, tell func(client, status int)) error {
-	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+func pipeline(base string, next *atomic.Int64, end time.Time, tell func(client, status int)) error {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
 		return err
 	}
@@ -194,7 +219,7 @@ func pipeline(url string, next *atomic.Int64, tell func(client, status int)) err
 		out = append(append(out, from...), "\r\n\r\n"...)
 	}
 	for {
-		first, last, busy := draw(next)
+		first, last, busy := draw(next, end)
 		if first >= last {
 			return nil
 		}

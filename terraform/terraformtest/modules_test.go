@@ -98,6 +98,7 @@ func TestFiltersMatchTheProgram(t *testing.T) {
 		"the store's spending limit is reached": "wire/store.go",
 		"crawler ranges are old":                "crawlers/fetchlist.go",
 		"stile: NOTHING IS LIMITED":             "adapters/serverless/open.go",
+		"stile: started":                        "adapters/serverless/open.go",
 		`"store-error"`:                         "hitlog/entry.go",
 		`"would-limit"`:                         "hitlog/entry.go",
 		`"store-error-open"`:                    "core/decision.go",
@@ -118,6 +119,26 @@ func TestFiltersMatchTheProgram(t *testing.T) {
 				t.Errorf("terraform/%s watches for no %s", cloud, text)
 			}
 		}
+	}
+}
+
+// TestTheContainersLineIsKnown: its log is text, and the mode is looked for in the
+// line of its start.
+func TestTheContainersLineIsKnown(t *testing.T) {
+	t.Parallel()
+	serve, err := os.ReadFile(filepath.Join(root, "cmd/stile/serve.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := os.ReadFile("../gcp/monitoring.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`logger\.Info\("serving".*"mode", f\.Mode`).Match(serve) || !strings.Contains(string(serve), "slog.NewTextHandler(t.stderr") {
+		t.Error("stile serve no longer says its mode in a line of text, msg=serving … mode=…")
+	}
+	if !strings.Contains(string(watch), "msg=serving") || !strings.Contains(string(watch), "mode=${var.mode}") {
+		t.Error("terraform/gcp does not look for that line")
 	}
 }
 

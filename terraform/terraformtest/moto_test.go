@@ -261,6 +261,18 @@ func (a aws) checkTable() {
 	}
 }
 
+// actions are one word or a list of them.
+type actions []string
+
+func (a *actions) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*a = actions{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(a))
+}
+
 // checkRole reads what the function may do: its log, its table, the one secret by
 // reference, and no more.
 func (a aws) checkRole() {
@@ -293,7 +305,7 @@ func (a aws) checkRole() {
 	var document struct {
 		Statement []struct {
 			Sid, Effect, Resource string
-			Action                []string
+			Action                actions
 		}
 	}
 	if err := json.Unmarshal([]byte(text), &document); err != nil {

@@ -47,6 +47,12 @@ variable "scale" {
   default     = 10
 }
 
+variable "domain" {
+  description = "The site's public name and its certificate's ARN; null for a trial."
+  type        = object({ name = string, certificate_arn = string })
+  default     = null
+}
+
 variable "bundle" {
   description = "What scripts/build-lambda.sh has built."
   type        = string
@@ -60,6 +66,7 @@ module "stile" {
   origin  = var.origin
   contact = var.contact
   bundle  = var.bundle
+  domain  = var.domain
   policy  = file("${path.module}/stile.yaml")
   mode    = var.mode
   scale   = var.scale
@@ -84,4 +91,14 @@ output "function_name" {
 output "store_url" {
   description = "The store, for stile key and stile explain."
   value       = module.stile.store_url
+}
+
+output "dashboard" {
+  description = "Name of the CloudWatch dashboard."
+  value       = module.stile.dashboard
+}
+
+output "dns_target" {
+  description = "What the public name has to point to; null without a domain."
+  value       = module.stile.dns_target
 }

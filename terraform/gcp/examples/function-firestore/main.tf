@@ -37,6 +37,18 @@ variable "domain" {
   default     = null
 }
 
+variable "doctor_secret" {
+  description = "Id of the secret that holds what stile doctor sends; null for none."
+  type        = string
+  default     = null
+}
+
+variable "site_backend" {
+  description = "The site for mode = off: run:NAME or the id of a backend service; null for none."
+  type        = string
+  default     = null
+}
+
 variable "mode" {
   description = "observe, enforce or off."
   type        = string
@@ -61,15 +73,17 @@ provider "google" {
 }
 
 module "stile" {
-  source  = "../.."
-  project = var.project
-  region  = var.region
-  origin  = var.origin
-  domain  = var.domain
-  bundle  = var.bundle
-  policy  = file("${path.module}/stile.yaml")
-  mode    = var.mode
-  scale   = var.scale
+  source        = "../.."
+  project       = var.project
+  region        = var.region
+  origin        = var.origin
+  domain        = var.domain
+  bundle        = var.bundle
+  policy        = file("${path.module}/stile.yaml")
+  mode          = var.mode
+  doctor_secret = var.doctor_secret
+  site_backend  = var.site_backend
+  scale         = var.scale
 }
 
 output "url" {

@@ -8,7 +8,7 @@ import (
 
 // page is the whole of --html: no script, no font and no image from elsewhere.
 var page = template.Must(template.New("cost").Funcs(template.FuncMap{
-	"window": Window, "count": Count, "mark": mark, "capital": capital,
+	"window": Window, "count": Count, "mark": mark, "capital": capital, "dated": withAge,
 }).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>What counting costs</title>
@@ -28,16 +28,16 @@ table{border-collapse:collapse;margin:.5rem 0 1.5rem;width:100%}th,td{text-align
 <ul>{{range .Winners}}<li>from {{count .From}} a month: {{.Title}}</li>{{end}}</ul>
 <h2>Stores</h2>
 <table><tr><th>store<th class="n">operations<th class="n">$/million<th class="n">a month<th class="n">with free<th>dominates<th>steady p50<th>notes</tr>
-{{range .Stores}}<tr{{if .Impossible}} class="no"{{end}}><td>{{.Title}}{{mark .Weakest}}<td class="n">{{.Operations}}<td class="n">{{.PerMillion}}<td class="n">{{.Month}}<td class="n">{{.WithFree}}<td>{{.Dominates}}<td>{{with .Measured}}{{printf "%.3g" .P50}} us, {{.Kind}}{{if .Loopback}}, loopback{{end}}{{else}}unknown{{end}}
+{{range .Stores}}<tr{{if .Impossible}} class="no"{{end}}><td>{{.Title}}{{mark .Weakest}}<td class="n">{{.Operations}}<td class="n">{{.PerMillion}}<td class="n">{{dated .Month .Old}}<td class="n">{{.WithFree}}<td>{{.Dominates}}<td>{{with .Measured}}{{printf "%.3g" .P50}} us, {{.Kind}}{{if .Loopback}}, loopback{{end}}{{else}}unknown{{end}}
 <td>{{range .Impossible}}<span class="bad">{{.}}</span>. {{end}}{{.Note}}</tr>
 {{end}}</table>
-<p><small>Times of loopback and of stand-ins rank nothing. (!) holds a figure from memory.</small></p>
+<p><small>Times of loopback and of stand-ins rank nothing. (!) holds a figure from memory, (old) a price of more than 180 days ago.</small></p>
 <h2>Hot keys</h2>
 {{if .Traffic.Keys}}{{else}}<p>The hottest keys are unknown: give --hot or --size-report.</p>{{end}}
 <ul>{{range .Stores}}{{$t := .Title}}{{range .Hot}}<li{{if .Breaks}} class="bad"{{end}}>{{$t}}: {{.Text}}</li>{{end}}{{end}}</ul>
 <h2>What runs Stile</h2>
 <table><tr><th>placement<th>where<th class="n">$/million<th class="n">a month<th class="n">with free<th>dominates</tr>
-{{range .Placements}}<tr><td>{{.Title}}<td>{{.Provider}}<td class="n">{{.PerMillion}}<td class="n">{{.Month}}<td class="n">{{.WithFree}}<td>{{.Dominates}}</tr>
+{{range .Placements}}<tr><td>{{.Title}}<td>{{.Provider}}<td class="n">{{.PerMillion}}<td class="n">{{dated .Month .Old}}<td class="n">{{.WithFree}}<td>{{.Dominates}}</tr>
 {{end}}</table>
 <p><small>Assumed: origin {{.Assumptions.HoldMillis}} ms, authorizer {{.Assumptions.DecideMillis}} ms, page {{count .Assumptions.PageBytes}} bytes, log line {{.Assumptions.LogBytes}} bytes, {{.Assumptions.Requests}} request(s) per navigation.</small></p>
 <h2>Instead of Stile</h2>

@@ -66,7 +66,8 @@ type StoreCost struct {
 	Hot        []Warning    `json:"hot_keys,omitempty"`
 	Measured   *Measurement `json:"-"`
 	Placed     []Placed     `json:"placed,omitempty"`
-	Weakest    Confidence   `json:"confidence"` // of its figures
+	Weakest    Confidence   `json:"confidence"`    // of its figures
+	Old        bool         `json:"old,omitempty"` // one of its prices is older than StaleAfter
 }
 
 // Breaks reports whether a hot key is more than the store takes.
@@ -93,6 +94,7 @@ type PlacementCost struct {
 	WithFree   Money  `json:"month_free"`
 	PerMillion Money  `json:"per_million"`
 	Dominates  string `json:"dominates"`
+	Old        bool   `json:"old,omitempty"` // one of its prices is older than StaleAfter
 }
 
 // An AlternativeFor is what something else would cost this site.
@@ -190,7 +192,7 @@ func (in *Input) storeCost(o *offer, t *Traffic) StoreCost {
 	s.Dominates = dominates(b.lines)
 	s.Operations = perNavigation(&q, t).Round(3).String()
 	s.Hot = o.heat(b, &q, t, &in.Assumptions)
-	s.Weakest = weakest(b.lines)
+	s.Weakest, s.Old = weakest(b.lines), old(b.lines, in.Now)
 	if !s.Month.Known() {
 		s.Impossible = append(s.Impossible, "a price or a quantity is unknown")
 	}
@@ -233,13 +235,18 @@ func weakest(lines []Line) Confidence {
 	return worst
 }
 
+// old reports whether a bill rests on a figure that is old.
+func old(lines []Line, now time.Time) bool {
+	return slices.ContainsFunc(lines, func(l Line) bool { return l.Figure != nil && l.Figure.Stale(now) })
+}
+
 // place reckons the placements.
 func (r *Report) place() {
 	calls := decimal.New(r.Traffic.Navigations, 0).Mul(decimal.New(r.Assumptions.Requests, 0))
 	for _, p := range placements() {
 		b := &bill{book: r.in.Book, provider: p.provider, region: r.in.region(p.provider)}
 		p.bill(b, calls, &r.Assumptions)
-		c := PlacementCost{ID: p.id, Title: p.title, Provider: p.provider, Lines: b.lines, Dominates: dominates(b.lines)}
+		c := PlacementCost{ID: p.id, Title: p.title, Provider: p.provider, Lines: b.lines, Dominates: dominates(b.lines), Old: old(b.lines, r.in.Now)}
 		c.Month, c.WithFree = total(b.lines)
 		c.PerMillion = perMillion(c.Month, &r.Traffic)
 		r.Placements = append(r.Placements, c)

@@ -14,11 +14,19 @@ import (
 // Count writes a whole number with thousands' commas.
 func Count(n int64) string { return thousands(decimal.New(n, 0).String()) }
 
-// Text writes the report for people.
+// Text writes the report for people: the recommendation and the verdict, then what
+// they rest on.
 func (r *Report) Text(out io.Writer) error {
 	w := &errWriter{w: out}
 	t := &r.Traffic
 	w.printf("What counting %s navigations a month costs\n\n", Count(t.Navigations))
+	if r.Choice != nil {
+		w.printf("Recommended: %s. %s.%s\n", r.Choice.Title, capital(r.Choice.Reason), r.oldChoice())
+	} else {
+		w.printf("Recommended: none. %s.\n", capital(r.NoChoice))
+	}
+	w.printf("Verdict: %s.\n", r.Verdict.Text)
+	w.printf("\n")
 	w.printf("traffic      %s navigations per client and day, %s %% go over a limit, %s %% are refused from memory, busiest second %s\n",
 		t.PerClientDay.Round(2), t.Denied.Mul(decimal.New(100, 0)).Round(2), t.Repeats.Mul(decimal.New(100, 0)).Round(2), rate(t.PeakPerSecond))
 	w.printf("             from %s\n", t.From)
@@ -35,12 +43,15 @@ func (r *Report) Text(out io.Writer) error {
 				where += ", loopback*"
 			}
 		}
-		fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Title, mark(s.Weakest), s.Operations, s.PerMillion, s.Month, s.WithFree, s.Dominates, p50, where)
+		fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Title, mark(s.Weakest), s.Operations, s.PerMillion, withAge(s.Month, s.Old), s.WithFree, s.Dominates, p50, where)
 	}
 	w.flush(tw)
 	w.printf("* no network in it, and often not the real server: such times rank nothing here.\n")
 	if r.marked() {
 		w.printf("%s holds a figure from memory: check it before you rely on it.\n", strings.TrimSpace(mark(Memory)))
+	}
+	if r.old() {
+		w.printf("(old) rests on a price of more than %d days ago, see Sources: check it before you rely on it.\n", int(StaleAfter.Hours()/24))
 	}
 	for _, s := range r.Stores {
 		for _, why := range s.Impossible {
@@ -52,7 +63,7 @@ func (r *Report) Text(out io.Writer) error {
 	tw = tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(tw, "placement\twhere\t$/million\ta month\twith free\tdominates")
 	for _, p := range r.Placements {
-		fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\t%s\t%s\n", p.Title, mark(weakest(p.Lines)), p.Provider, p.PerMillion, p.Month, p.WithFree, p.Dominates)
+		fmt.Fprintf(tw, "%s%s\t%s\t%s\t%s\t%s\t%s\n", p.Title, mark(weakest(p.Lines)), p.Provider, p.PerMillion, withAge(p.Month, p.Old), p.WithFree, p.Dominates)
 	}
 	w.flush(tw)
 	a := r.Assumptions
@@ -103,13 +114,6 @@ func (r *Report) Text(out io.Writer) error {
 		w.printf("  price: %s\n", r.cite(f))
 	}
 
-	w.printf("\n")
-	if r.Choice != nil {
-		w.printf("Recommended: %s. %s.\n", r.Choice.Title, capital(r.Choice.Reason))
-	} else {
-		w.printf("Recommended: none. %s.\n", capital(r.NoChoice))
-	}
-	w.printf("Verdict: %s.\n", r.Verdict.Text)
 	return w.err
 }
 
@@ -139,6 +143,27 @@ func (r *Report) cite(f *Figure) string {
 func (r *Report) marked() bool {
 	return slices.ContainsFunc(r.Stores, func(s StoreCost) bool { return s.Weakest == Memory }) ||
 		slices.ContainsFunc(r.Placements, func(p PlacementCost) bool { return weakest(p.Lines) == Memory })
+}
+
+func (r *Report) old() bool {
+	return slices.ContainsFunc(r.Stores, func(s StoreCost) bool { return s.Old }) ||
+		slices.ContainsFunc(r.Placements, func(p PlacementCost) bool { return p.Old })
+}
+
+// oldChoice warns of old prices of the recommended store.
+func (r *Report) oldChoice() string {
+	if slices.ContainsFunc(r.Stores, func(s StoreCost) bool { return s.Old && s.Title == r.Choice.Title }) {
+		return " Its price is old: check it."
+	}
+	return ""
+}
+
+// withAge marks a sum that rests on an old price.
+func withAge(m Money, old bool) string {
+	if old {
+		return m.String() + " (old)"
+	}
+	return m.String()
 }
 
 func mark(c Confidence) string {

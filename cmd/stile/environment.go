@@ -37,10 +37,12 @@ var otherVariables = []string{
 	"STILE_REQUIRE", "STILE_CORPUS", "STILE_RANGES", "STILE_BENCH_LOG", "STILE_DYNALITE", "STILE_E2E", "STILE_E2E_SHOTS", "STILE_FIRESTORE_EMULATOR_JAR",
 }
 
+// foreign are parts of names that are left alone: a policy may name any variable
+// for its secrets, and the repository's tests have theirs.
+var foreign = []string{"SECRET", "KEY", "TOKEN", "PASSWORD", "STILE_TEST_", "STILE_TF_"}
+
 // warnMisspelt says once which STILE_ variables nothing reads, as a setting that
-// does not hold is found late. A policy may name any variable for its secrets, and
-// the tests have theirs, so such names are left alone unless they are close to one
-// that is read.
+// does not hold is found late.
 func (t *terminal) warnMisspelt(model *kong.Application) {
 	if t.environ == nil {
 		return
@@ -48,21 +50,15 @@ func (t *terminal) warnMisspelt(model *kong.Application) {
 	known := slices.Concat(otherVariables, policy.EnvNames(), flagVariables(model.Node))
 	for _, entry := range t.environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "STILE_") || slices.Contains(known, name) || hasAny(name, "STILE_TEST_", "STILE_TF_") {
+		if !strings.HasPrefix(name, "STILE_") || slices.Contains(known, name) || slices.ContainsFunc(foreign, func(part string) bool { return strings.Contains(name, part) }) {
 			continue
 		}
-		near := nearVariable(name, known)
-		switch {
-		case near != "":
-			fmt.Fprintf(t.stderr, "stile: nothing reads the variable %s; did you mean %s?\n", plain(name), near)
-		case !strings.Contains(name, "SECRET") && !strings.Contains(name, "KEY") && !strings.Contains(name, "TOKEN"):
-			fmt.Fprintf(t.stderr, "stile: nothing reads the variable %s\n", plain(name))
+		hint := ""
+		if near := nearVariable(name, known); near != "" {
+			hint = "; did you mean " + near + "?"
 		}
+		fmt.Fprintf(t.stderr, "stile: nothing reads the variable %s%s\n", plain(name), hint)
 	}
-}
-
-func hasAny(s string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
 
 // nearVariable compares what comes after the prefix that all of them have.

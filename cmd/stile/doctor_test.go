@@ -48,7 +48,7 @@ func TestDoctorOnARunningInstance(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	store := "redis://" + server.Addr
 	site := origin(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") })
-	policy := write(t, "stile.yaml", limit(1)+"doctor: {secrets: env:STILE_DOCTOR_SECRET}\n")
+	policy := write(t, "stile.yaml", shared(1, "")+"doctor: {secrets: env:STILE_DOCTOR_SECRET}\n")
 	p := start(t, []string{"STILE_DOCTOR_SECRET=" + doctorSecret}, "--origin", site, "--policy", policy, "--store", store)
 	for range 3 { // more than the limit: nothing is counted
 		// The built-in ranges grow old with this program; their age is another test's.

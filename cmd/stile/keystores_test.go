@@ -27,7 +27,7 @@ func TestKeyOnEveryStore(t *testing.T) {
 
 func keyRound(t *testing.T, store string, env map[string]string) {
 	t.Helper()
-	policy := write(t, "stile.yaml", "version: 1\nsite: test\ncontact: mailto:a@example.org\nstore: {timeout: 5s}\nbuckets:\n"+
+	policy := write(t, "stile.yaml", "version: 1\nsite: test\ncontact: mailto:a@example.org\nstore: {timeout: 20s}\nbuckets:\n"+
 		"  - {name: hour, key: address, limit: 60, window: 1h}\n  - {name: day, key: address, algorithm: fixed-window, limit: 200, window: 24h}\n"+
 		"  - {name: burst, key: address, algorithm: gcra, limit: 30, window: 1h, burst: 5}\n")
 	do := func(verb string, args ...string) (r keyResult) {

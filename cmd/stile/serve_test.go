@@ -235,6 +235,10 @@ func limit(n int) string {
 		"buckets:\n  - {name: day, key: address, algorithm: fixed-window, limit: %d, window: 48h}\n", n)
 }
 
+// shared is limit for counts in a real store: with the default deadline a busy
+// machine lets a page pass uncounted, as it should, and the counts are off.
+func shared(n int, more string) string { return limit(n) + "store: {timeout: 20s" + more + "}\n" }
+
 func origin(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	srv := httptest.NewServer(h)

@@ -21,7 +21,7 @@ func TestInstancesShareALimit(t *testing.T) {
 	server := redistest.Start(t)
 	store := "redis://" + server.Addr
 	site := origin(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "page") })
-	policy := write(t, "stile.yaml", limit(40))
+	policy := write(t, "stile.yaml", shared(40, ""))
 	var instances []*process
 	for range 2 {
 		instances = append(instances, start(t, nil, "--origin", site, "--policy", policy, "--store", store))

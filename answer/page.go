@@ -13,7 +13,7 @@ import (
 )
 
 const pageHead = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
-	`<style>:root{color-scheme:light dark}body{font:1.1em/1.5 system-ui,sans-serif;max-width:34em;margin:8vh auto;padding:0 1em;overflow-wrap:anywhere}h1{line-height:1.2;text-wrap:balance}code{font-size:1em}small{display:block}</style><link rel="icon" href="data:,">`
+	`<style>:root{color-scheme:light dark}body{font:1.1em/1.5 system-ui,sans-serif;max-width:34em;margin:8vh auto;padding:0 1em;overflow-wrap:anywhere}h1{line-height:1.2;text-wrap:balance}code{font-family:ui-monospace,monospace}small{display:block}</style><link rel="icon" href="data:,">`
 
 // The script is a convenience: without it the words and the time of day in the
 // page say the same. It counts to a moment and not in ticks, since phones stop

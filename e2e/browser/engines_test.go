@@ -21,6 +21,26 @@ type engine struct {
 	wire transport
 }
 
+// homeOf is a directory for a browser's own files. It is not t.TempDir, whose end
+// fails a test when a child that was just killed still holds a file.
+func homeOf(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "stile-e2e-home-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 20 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Logf("%s stays: %v", dir, err)
+	})
+	return dir
+}
+
 // do plays one command; what it cannot do fails the test.
 func (e *engine) do(command string, p params) json.RawMessage {
 	e.t.Helper()

@@ -40,7 +40,7 @@ func firefox(t *testing.T) *engine {
 	t.Helper()
 	bin, ok := stand.Find("firefox-esr", "firefox")
 	require.Server(t, "firefox", ok, "apt-get install firefox-esr")
-	home := t.TempDir()
+	home := homeOf(t)
 	addr := stand.FreeAddr(t)
 	_, port, _ := strings.Cut(addr, ":")
 	profile := filepath.Join(home, "profile")

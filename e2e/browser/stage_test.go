@@ -97,22 +97,23 @@ var shots = sync.OnceValues(func() (string, error) {
 // TestMain removes the command that the tests share.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if bin, err := command(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(bin))
+	if commandDir != "" {
+		_ = os.RemoveAll(commandDir)
 	}
 	os.Exit(code)
 }
 
-// command builds the command once for all tests; TestMain removes its directory.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "stile-e2e-")
-	if err != nil {
+// commandDir is where command has built; "" = nobody asked.
+var commandDir string
+
+// command builds the command once for all tests.
+var command = sync.OnceValues(func() (bin string, err error) {
+	if commandDir, err = os.MkdirTemp("", "stile-e2e-"); err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "stile")
+	bin = filepath.Join(commandDir, "stile")
 	out, err := exec.Command("go", "build", "-o", bin, "github.com/stilehq/stile/cmd/stile").CombinedOutput()
 	if err != nil {
-		_ = os.RemoveAll(dir)
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return bin, nil

@@ -19,6 +19,7 @@ buckets: [{name: day, key: address, algorithm: fixed-window, limit: 100000, wind
 // a page that somebody opened.
 func TestStaticSite(t *testing.T) {
 	t.Parallel()
+	node(t)
 	own := newSite(t)
 	stile := serve(t, wide, own.url)
 	steps := play(t, "static.mjs", stile, &own.recorder, nil)

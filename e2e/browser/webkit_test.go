@@ -44,7 +44,7 @@ func webkit(t *testing.T) *engine {
 	more, _ := filepath.Glob("/usr/libexec/webkit*/MiniBrowser")
 	browsers = append(browsers, more...)
 	require.Server(t, "webkit", len(browsers) > 0, "MiniBrowser, which comes with webkit2gtk-driver")
-	home := t.TempDir()
+	home := homeOf(t)
 	addr := stand.FreeAddr(t)
 	_, port, _ := strings.Cut(addr, ":")
 	cmd := exec.Command(bin, "--host=127.0.0.1", "--port="+port)

@@ -28,7 +28,8 @@ export async function open(options = {}) {
     page: context.pages()[0],
     async close() {
       await context.close()
-      rmSync(profile, { recursive: true, force: true })
+      // A child of the browser may still write for a moment.
+      rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }
 }

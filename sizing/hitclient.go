@@ -11,15 +11,15 @@ import (
 	"github.com/stilehq/stile/hitlog"
 )
 
-// What a client of the hit log looks like. The log has no assets and no
-// referrers, so these are weaker than the kinds of "stile size"; the evidence is
-// printed beside them.
+// What a client of the hit log looks like, in the words of "stile size" and
+// "stile replay". The log has no assets and no referrers, so the evidence is weaker
+// than theirs, and is printed beside them.
 const (
-	isPerson   = "person"
-	isShared   = "shared address"
-	isProgram  = "program"
-	isClaimed  = "claimed crawler"
-	isVerified = "verified crawler"
+	isPerson   = "engaged"
+	isShared   = "shared"
+	isProgram  = "robotic"
+	isClaimed  = ClassClaimed
+	isVerified = ClassVerified
 	isUnclear  = "unclear"
 )
 

@@ -26,7 +26,7 @@ func (reportCmd) Help() string {
 	return "Reads the hit log: who is limited now and why, which people were hit, and whether abusers slowed down, left or spread. " +
 		"Lines of other programs are passed over, and so is what a platform writes before ours. " +
 		"For what a changed policy would do, feed the same log to \"stile replay\".\n\n" +
-		"Exit status 1: somebody who looks like a person, or a verified crawler, was limited (or would be, observing).\n\n" +
+		"Exit status 1: an engaged visitor or a verified crawler was limited (or would be, observing).\n\n" +
 		"Examples:\n" +
 		"  stile report hits.jsonl\n" +
 		"  journalctl -u stile -o cat --since -7d | stile report -\n" +

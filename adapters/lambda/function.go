@@ -63,7 +63,11 @@ func New(ctx context.Context, c Config) *Function {
 	}
 	f := &Function{now: c.Now, logger: slog.New(hitlog.NewHandler(c.Output, operatorNames))}
 	if c.Environ != nil {
-		secrets := &parameters{getenv: c.Getenv, logger: f.logger, client: parameterClient, now: c.Now, budget: parameterBudget}
+		budget, err := bounded(c.Getenv, "STILE_SECRETS_DEADLINE", time.ParseDuration, parameterBudget, 100*time.Millisecond, time.Minute)
+		if err != nil {
+			f.logger.Error("stile: the default is used", "error", err)
+		}
+		secrets := &parameters{getenv: c.Getenv, logger: f.logger, client: parameterClient, now: c.Now, budget: budget}
 		c.Getenv = secrets.resolved(ctx, c.Environ())
 	}
 	f.site = serverless.Open(ctx, serverless.Config{

@@ -23,7 +23,8 @@ const parameterPrefix = "ssm:"
 
 const (
 	// parameterBudget bounds reading all of them, once, at the start of an
-	// instance: the visitor that it is started for waits.
+	// instance: the visitor that it is started for waits. STILE_SECRETS_DEADLINE says
+	// another.
 	parameterBudget = 2 * time.Second
 	// parameterTries is how often a call is sent. Reading changes nothing, so it
 	// may be repeated; many instances that start at once share the account's rate.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stilehq/stile/crawlers/internal/fetch"
@@ -120,17 +121,22 @@ func (v *Verifier) apply(ctx context.Context, results []result) (answered int, f
 	return answered, failed
 }
 
-// warnStale warns once a day of each list whose content was last confirmed
-// longer ago than MaxAge. The caller holds mu.
+// warnStale warns once a day, in one line, of the lists whose content was last
+// confirmed longer ago than MaxAge. The caller holds mu.
 func (v *Verifier) warnStale(now time.Time) {
+	var old []string
+	oldest := time.Duration(0)
 	for i := range v.lists {
 		s := &v.lists[i]
 		if s.origin == "" || v.cat.Lists[i].URL == "" || s.age(now) <= v.cfg.MaxAge || now.Sub(s.warned) < 24*time.Hour {
 			continue
 		}
 		s.warned = now
+		old, oldest = append(old, v.cat.Lists[i].ID), max(oldest, s.age(now))
+	}
+	if len(old) > 0 {
 		v.cfg.Logger.Warn("crawler ranges are old: real crawlers may be limited, released addresses may be exempt",
-			"list", v.cat.Lists[i].ID, "age", s.age(now).Round(time.Hour), "max_age", v.cfg.MaxAge)
+			"lists", strings.Join(old, ","), "oldest", oldest.Round(time.Hour), "max_age", v.cfg.MaxAge)
 	}
 }
 

@@ -67,10 +67,13 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 			logger.Error("the store was not closed in order", "err", err)
 		}
 	}()
-	if c.Origin != "" || c.ForwardAuth || c.Store != "" { // what memory forgets is no news in a demo
-		warnings = append(warnings, ready.Warnings...)
-	}
 	tell(logger, warnings)
+	switch {
+	case ready.Features().Shared || t.serverless():
+		tell(logger, ready.Warnings)
+	case c.Origin != "" || c.ForwardAuth || c.Store != "": // what memory forgets is no news in a demo
+		logger.Info("counts are kept in this process: right for one instance; they end with it, and a second one counts anew", "shared", "--store, or STILE_STORE")
+	}
 	if ready.StoreProblem != nil {
 		logger.Error("the store was not found in order; it goes on being tried", "err", ready.StoreProblem, "until_then", "store.on_error: "+string(f.Store.OnError))
 	}
@@ -107,6 +110,9 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 		logger.Info("admin", "healthz", "http://"+admin+"/healthz", "metrics", "http://"+admin+"/metrics")
 	}
 	if c.Origin == "" && !c.ForwardAuth {
+		if c.Policy != "" {
+			logger.Warn("no --origin (STILE_ORIGIN): the policy is applied to the built-in demo site, not to yours", "policy", c.Policy)
+		}
 		fmt.Fprint(t.stderr, banner(addr, f, c.Policy == ""))
 	} else {
 		logger.Info("serving", "listen", "http://"+addr, "origin", c.Origin, "site", f.Site, "mode", f.Mode, "store", ready.Features().Name)
@@ -124,6 +130,12 @@ func (c *serveCmd) Run(ctx context.Context, t *terminal) error {
 			return running.stop()
 		}
 	}
+}
+
+// serverless reports whether a platform that starts and stops instances by itself
+// runs this process: Cloud Run or Lambda.
+func (t *terminal) serverless() bool {
+	return t.getenv("K_SERVICE") != "" || t.getenv("AWS_LAMBDA_FUNCTION_NAME") != ""
 }
 
 // load reads the policy. The demo site's own believes X-Forwarded-For from this
@@ -180,7 +192,9 @@ func (c *serveCmd) reload(ctx context.Context, t *terminal, front *front, logger
 	if err == nil {
 		var more []policy.Warning
 		more, err = front.reload(ctx, f)
-		warnings = append(warnings, more...)
+		if front.ready.Features().Shared || t.serverless() {
+			warnings = append(warnings, more...)
+		}
 	}
 	for _, e := range problems(err) {
 		logger.Error("policy", "file", c.Policy, "err", e)

@@ -5,10 +5,12 @@
 package soak_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -105,7 +107,14 @@ func TestSoak(t *testing.T) {
 	store := redis()
 	origin := stand.NewOrigin(t)
 	origin.Forget()
-	s := stand.Start(t, soakPolicy, stand.Options{Origin: origin.URL, Store: "redis://" + addr, HitLog: io.Discard})
+	// What was said of the site; what is said of the store is expected here.
+	faults := &about{word: "the origin"}
+	defer func() {
+		if t.Failed() {
+			t.Logf("of the origin was said:\n%s", faults.lines)
+		}
+	}()
+	s := stand.Start(t, soakPolicy, stand.Options{Origin: origin.URL, Store: "redis://" + addr, HitLog: io.Discard, Logger: slog.New(slog.NewTextHandler(faults, nil))})
 
 	before := take(time.Now())
 	ctx, stop := context.WithTimeout(t.Context(), *length)
@@ -156,6 +165,22 @@ func TestSoak(t *testing.T) {
 		flat(t, samples)
 	}
 	settled(t, before)
+}
+
+// about keeps the lines of a log that hold a word, up to some kilobytes.
+type about struct {
+	word  string
+	mu    sync.Mutex
+	lines []byte
+}
+
+func (a *about) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if bytes.Contains(p, []byte(a.word)) && len(a.lines) < 8<<10 {
+		a.lines = append(a.lines, p...)
+	}
+	return len(p), nil
 }
 
 // outages is how often the store is killed in a run of a length.

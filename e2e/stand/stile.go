@@ -2,6 +2,7 @@ package stand
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -41,6 +42,7 @@ type Options struct {
 	Transport http.RoundTripper
 	Server    gate.ServerConfig
 	HitLog    io.Writer        // nil = kept for Log and RawLog
+	Logger    *slog.Logger     // what an operator is told; nil = nobody
 	Now       func() time.Time // nil = time.Now
 	// Policy changes the parsed file before it is used; nil = leave it.
 	Policy func(*policy.File)
@@ -63,7 +65,7 @@ func Start(t testing.TB, text string, o Options) *Stile {
 		t.Fatal(err)
 	}
 	s := &Stile{t: t, log: &lines{}}
-	quiet := slog.New(slog.DiscardHandler)
+	quiet := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.HitLog == nil {
 		o.HitLog = s.log
 	}

@@ -134,7 +134,21 @@ func (t *terminal) exec(ctx context.Context, args []string) int {
 }
 
 func (t *terminal) complain(err error) {
-	fmt.Fprintln(t.stderr, "stile:", strings.TrimRight(err.Error(), "\n"))
+	fmt.Fprintln(t.stderr, "stile:", forPeople(strings.TrimRight(err.Error(), "\n")))
+}
+
+// forPeople leaves out of an error's text what only a programmer reads: the package
+// that it begins in, and a store's name beside the URL that says it already.
+func forPeople(text string) string {
+	for _, pkg := range []string{"accesslog: ", "costmodel: ", "edge: ", "wire: ", "core: "} {
+		text = strings.TrimPrefix(text, pkg)
+	}
+	if url, ok := strings.CutPrefix(text, "store URL: "); ok {
+		if scheme, problem, ok := strings.Cut(url, ":: "); ok && strings.HasPrefix(problem, scheme+": ") {
+			return "store URL: " + problem
+		}
+	}
+	return text
 }
 
 func (t *terminal) run(ctx context.Context, args []string) error {

@@ -27,6 +27,8 @@ func TestExitStatus(t *testing.T) {
 		{"serve --origin http://x/path", 2, "", "--origin: want an address"},
 		{"serve --origin http://user:hunter2%zz@x", 2, "", "--origin: want an address"},
 		{"serve --store mysql://me:hunter2@x", 2, "", `no store is called "mysql"`},
+		{"serve --store redis:", 2, "", "stile: store URL: redis: the URL has no host"},
+		{"size /does/not/exist", 3, "", "stile: no such log"},
 		{"serve --policy /does/not/exist", 3, "", "no such file"},
 		{"serve --listen 256.0.0.1:x", 3, "", "256.0.0.1"},
 		{"serve --origin http://a --origin http://b", 2, "", "--origin: given twice"},

@@ -100,6 +100,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"stores/open/openfirestore": {"core", "stores/open", "stores/firestore"},
 		"stores/open/opendynamodb":  {"core", "stores/open", "stores/dynamodb"},
 		"scripts":                   {""},
+		"docs/recipes":              {""},
 		"terraform":                 {""},
 		"edge":                      {"core", "policy"},
 		"stores/all":                {"core", "stores"},

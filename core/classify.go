@@ -10,6 +10,9 @@ func (c *Count) classify(r *Request) (Class, Reason) {
 		return Ignored, ReasonMethod
 	}
 	if !c.countsPath(r) { // first, as most requests are for assets
+		if r.Blind && c.Exclude == nil && feedPaths().Match(r.Path) {
+			return Claim, ReasonFeed
+		}
 		return Ignored, ReasonPath
 	}
 	upgrade := isUpgrade(r)
@@ -17,6 +20,9 @@ func (c *Count) classify(r *Request) (Class, Reason) {
 		return Ignored, ReasonUpgrade
 	}
 	if isFeedQuery(r.RawQuery) {
+		if r.Blind {
+			return Claim, ReasonFeed // the answer would have shown whether it is one
+		}
 		return Ignored, ReasonFeed
 	}
 	if upgrade {

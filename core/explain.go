@@ -196,6 +196,8 @@ func (l *Limiter) explainClass(e *Explanation, r *Request) {
 		e.say("class", "ignored: a WebSocket handshake")
 	case d.Reason == ReasonMethod:
 		e.say("class", "ignored: method %s is not counted (count.methods)", r.Method)
+	case d.Reason == ReasonFeed && d.Class == Claim:
+		e.say("class", "claim: path or query asks for a feed, and nobody sees whether one is answered")
 	case d.Reason == ReasonFeed:
 		e.say("class", "ignored: the query asks for a feed")
 	default:

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Patterns is a compiled list of path patterns. A pattern that begins with a
@@ -363,10 +364,20 @@ func mustCompile(list []string) *Patterns {
 // DefaultExclude returns DefaultExcludeList compiled.
 func DefaultExclude() *Patterns { return defaultExclude }
 
-// onlyByExtension reports whether a clean path is matched, and by nothing but its
-// extension.
-func (p *Patterns) onlyByExtension(s string) bool {
-	others := *p
-	others.suffix = nil
-	return p.matchClean(s) && !others.matchClean(s)
-}
+// feedList is what the built-in list takes for feeds by their names. A site may
+// have pages there, and one that answers every path has: see [Limiter.Answered].
+var feedList = []string{"/feed/**", "/feeds/**", "/rss/**", "/atom/**", "/**/feed", "/**/rss", "/**/atom"}
+
+var (
+	feedPaths = sync.OnceValue(func() *Patterns { return mustCompile(feedList) })
+	// named is the built-in list without what it only guesses.
+	named = sync.OnceValue(func() *Patterns {
+		return mustCompile(slices.DeleteFunc(slices.Clone(DefaultExcludeList), func(s string) bool {
+			return strings.HasPrefix(s, "*.") || slices.Contains(feedList, s)
+		}))
+	})
+)
+
+// guessed reports whether the built-in list excludes a clean path by its
+// extension, or as a feed by its name, and by nothing else.
+func guessed(s string) bool { return defaultExclude.matchClean(s) && !named().matchClean(s) }

@@ -156,11 +156,18 @@ func (l *Limiter) lie(r *Request, d *Decision) Class {
 		// with one does, and its scripts then try again and again: a claim, so
 		// that a liar gets little and a reader is not locked out.
 		return Claim
+	case d.Reason == ReasonFeed:
+		return Claim // a feed is no page view, but most sites ignore the query and send the page
 	case d.Reason == ReasonPath:
-		// The built-in list calls it an asset by its extension alone; an
-		// operator's own list is an order, and so are names such as /favicon.ico.
-		if l.policy.Count.Exclude != nil || !defaultExclude.onlyByExtension(cleanPath(r.Path)) {
+		// The built-in list calls it an asset by its extension, or a feed by its
+		// name; an operator's own list is an order, and so are names such as
+		// /favicon.ico.
+		path := cleanPath(r.Path)
+		if l.policy.Count.Exclude != nil || !guessed(path) {
 			return Ignored
+		}
+		if feedPaths().matchClean(path) {
+			return Claim
 		}
 		if valid && (dest == "document" || neverPage(dest)) {
 			return Counted

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/textproto"
 
 	"github.com/stilehq/stile/core"
 	"github.com/stilehq/stile/core/rows"
@@ -41,7 +42,7 @@ type knownKey struct {
 // that canonical name. The error joins everything that is wrong with the list,
 // by the entries' places.
 func NewAPIKeys(header string, list []APIKey) (*APIKeys, error) {
-	out := &APIKeys{header: header, keys: make(map[[sha256.Size]byte]knownKey, len(list))}
+	out := &APIKeys{header: textproto.CanonicalMIMEHeaderKey(header), keys: make(map[[sha256.Size]byte]knownKey, len(list))}
 	var errs []error
 	if header == "" {
 		errs = append(errs, errors.New("identity: API keys need the name of a header field"))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/textproto"
 	"strings"
 	"sync"
 	"time"
@@ -96,6 +97,7 @@ func NewTokens(c JWTConfig) (*Tokens, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	c.Header = textproto.CanonicalMIMEHeaderKey(c.Header)
 	return &Tokens{cfg: c}, nil
 }
 

@@ -69,7 +69,7 @@ func (v *validator) given(path string) bool {
 	return ok
 }
 
-var siteForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var siteForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (v *validator) top() {
 	f := v.f
@@ -79,7 +79,7 @@ func (v *validator) top() {
 	case f.Version != 1:
 		v.fail("version", fmt.Sprintf("%d is not known to this release", f.Version), "write version: 1")
 	}
-	if !siteForm.MatchString(f.Site) {
+	if len(f.Site) > 63 || !siteForm.MatchString(f.Site) {
 		v.fail("site", fmt.Sprintf("%q is no name", f.Site), "write up to 63 letters, digits, dots, dashes or underscores")
 	}
 	switch {

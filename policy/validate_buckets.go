@@ -22,7 +22,7 @@ const (
 )
 
 // bucketName may stand in a structured-field string, a label, a log field.
-var bucketName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var bucketName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 func (v *validator) buckets() {
 	list := v.f.Buckets
@@ -60,7 +60,7 @@ func (v *validator) bucketName(b *Bucket, path string, names map[string]int, i i
 		return
 	case b.Name == "claims":
 		v.fail(path+".name", `"claims" is the name of Stile's own bucket`, "choose another")
-	case !bucketName.MatchString(b.Name):
+	case len(b.Name) > 32 || !bucketName.MatchString(b.Name):
 		v.fail(path+".name", fmt.Sprintf("%q is no name", b.Name), "write up to 32 small letters, digits, dashes or underscores, a letter first")
 	}
 	if first, dup := names[b.Name]; dup {

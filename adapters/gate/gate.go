@@ -203,7 +203,7 @@ type call struct {
 // decide fills in the decision. The charge must not depend on whether the
 // client stays: else leaving early would be free.
 func (g *gate) decide(c *call, r *http.Request) {
-	c.req.Header = r.Header
+	c.req.Header = core.Fields(r.Header)
 	c.req.Peer = peerAddr(r)
 	c.req.Time = g.Now()
 	if g.Platform != nil {

@@ -137,8 +137,7 @@ func (f *Function) log(ctx context.Context, kind shape, r *core.Request, d *core
 	case f.forbid:
 		status = http.StatusForbidden
 	}
-	h, _ := r.Header.(http.Header)
-	f.site.Log.Write(context.WithoutCancel(ctx), hitlog.Record{Request: r, Decision: d, Status: status, Ref: ref, Trace: trace(h)})
+	f.site.Log.Write(context.WithoutCancel(ctx), hitlog.Record{Request: r, Decision: d, Status: status, Ref: ref, Trace: trace(r.Header)})
 }
 
 type policyAnswer struct {

@@ -220,15 +220,19 @@ func (e *event) request(now time.Time) *core.Request {
 	h, u := e.header(), e.target()
 	client := e.client(h)
 	return &core.Request{
-		Method: e.method(), Host: e.host(h), Path: u.Path, RawQuery: u.RawQuery, Header: h,
+		Method: e.method(), Host: e.host(h), Path: u.Path, RawQuery: u.RawQuery, Header: core.Fields(h),
 		Peer: client, Platform: client, Time: now,
 	}
 }
 
 // trace returns the id by which the platform's logs know a request: the root
 // of X-Amzn-Trace-Id.
-func trace(h http.Header) string {
-	for _, part := range strings.Split(h.Get("X-Amzn-Trace-Id"), ";") {
+func trace(h core.Header) string {
+	lines := h.Values("X-Amzn-Trace-Id")
+	if len(lines) == 0 {
+		return ""
+	}
+	for _, part := range strings.Split(lines[0], ";") {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(part), "Root="); ok && len(id) <= 64 {
 			return id
 		}

@@ -2,13 +2,14 @@ package signature
 
 import (
 	"fmt"
+	"net/textproto"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
 )
 
-// A Header gives the values of a field, one per line as received, whatever the
-// case of name.
+// A Header gives the values of a field, one per line as received. The name is in
+// canonical form ("Signature-Input"); http.Header satisfies it.
 type Header interface{ Values(name string) []string }
 
 // A Message is the part of a request that a signature can cover.
@@ -54,7 +55,7 @@ func (m *Message) query() string {
 
 // field joins a field's lines as RFC 9421 §2.1 says; false when it is absent.
 func (m *Message) field(name string) (string, bool) {
-	values := m.Header.Values(name)
+	values := m.Header.Values(textproto.CanonicalMIMEHeaderKey(name)) // components are in small letters
 	if len(values) == 0 {
 		return "", false
 	}

@@ -117,11 +117,18 @@ var personas = []persona{
 		func(i int) shot { return shot{path: article(i) + ".pdf"} }, [2]int{claimsPerDay, unlimited},
 	},
 	{
-		"feed liar", "`/article/1?feed=rss2`, `/article/1/feed`, at a site that answers any path and query with the page",
+		"feed liar", "`/article/1?feed=rss2`, at a site that ignores the query",
 		func(i int) shot {
-			forms := []string{"%s?feed=rss2", "%s/feed", "/feed%s", "%s?page=backend"}
+			forms := []string{"%s?feed=rss2", "%s?page=backend"}
 			return shot{path: fmt.Sprintf(forms[i%len(forms)], article(i))}
-		}, [2]int{unlimited, unlimited},
+		}, [2]int{claimsPerDay, claimsPerDay},
+	},
+	{
+		"feed path liar", "`/article/1/feed`, `/feed/article/1`, at a site that answers any path with the page",
+		func(i int) shot {
+			forms := []string{"%s/feed", "/feed%s"}
+			return shot{path: fmt.Sprintf(forms[i%len(forms)], article(i))}
+		}, [2]int{claimsPerDay, claimsPerDay},
 	},
 	{
 		"all lies", "claims, and pages as often as a claim is refused",

@@ -61,7 +61,7 @@ var function struct {
 
 // cloudRun builds the function once, from what scripts/build-function.sh packs,
 // and returns the program.
-func cloudRun(t *testing.T) string {
+func cloudRun(t testing.TB) string {
 	t.Helper()
 	function.once.Do(func() {
 		dir, err := os.MkdirTemp("", "functiontest")
@@ -82,7 +82,7 @@ func cloudRun(t *testing.T) string {
 
 // layOut puts the function's sources into dir as the buildpack has them when it
 // compiles.
-func layOut(t *testing.T, dir string, args ...string) {
+func layOut(t testing.TB, dir string, args ...string) {
 	t.Helper()
 	Script(t, "build-function.sh", append(args, "--dir", dir)...)
 	roots, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -128,7 +128,7 @@ func runFunction(t *testing.T, origin string, env ...string) (url string, p *Pro
 	return "http://" + addr, p
 }
 
-func demoSite(t *testing.T) string {
+func demoSite(t testing.TB) string {
 	t.Helper()
 	site, err := demo.New()
 	if err != nil {
@@ -185,22 +185,6 @@ func TestFunctionSize(t *testing.T) {
 	if n > maxFunction {
 		t.Errorf("the function has %d bytes, more than %d", n, maxFunction)
 	}
-}
-
-func TestFunctionColdStart(t *testing.T) {
-	program, origin := cloudRun(t), demoSite(t)
-	var starts []time.Duration
-	for range 5 {
-		addr := FreeAddr(t)
-		_, port, _ := net.SplitHostPort(addr)
-		began := time.Now()
-		p := Start(t, t.TempDir(), []string{"PORT=" + port, "FUNCTION_TARGET=Stile", "STILE_ORIGIN=" + origin,
-			"STILE_POLICY=" + policyText("{from: remote}", 60, "")}, program)
-		p.Await(t, "http://"+addr+"/")
-		starts = append(starts, time.Since(began))
-		p.Kill()
-	}
-	t.Logf("function, process start to first answer, memory store: %v", starts)
 }
 
 // TestFunctionFaults: a broken origin looks broken through the framework too.

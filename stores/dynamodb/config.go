@@ -88,18 +88,18 @@ func FromURL(u *url.URL, getenv func(string) string) (Config, error) {
 }
 
 var (
-	tableName  = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
-	regionName = regexp.MustCompile(`^[a-z0-9-]{2,40}$`)
+	tableName  = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+	regionName = regexp.MustCompile(`^[a-z0-9-]*$`)
 )
 
 // validate checks what can be checked without the network.
 func (c *Config) validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("dynamodb: "+format, args...)) }
-	if !tableName.MatchString(c.Table) {
+	if len(c.Table) < 3 || len(c.Table) > 255 || !tableName.MatchString(c.Table) {
 		bad("%q is not a table name: 3 to 255 letters, digits, _ . -", c.Table)
 	}
-	if c.Region != "" && !regionName.MatchString(c.Region) {
+	if c.Region != "" && (len(c.Region) < 2 || len(c.Region) > 40 || !regionName.MatchString(c.Region)) {
 		bad("%q is not a region", c.Region)
 	}
 	if c.Endpoint != "" {

@@ -93,26 +93,34 @@ func FromURL(u *url.URL, getenv func(string) string) (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// The service's own rules for ids. A domain-scoped project id ("example.com:x")
-// cannot be written in a URL's host but can be set in Config.
+// The service's own rules for ids, without their lengths: a counted repetition
+// is compiled as so many states, at the start of every instance. A domain-scoped
+// project id ("example.com:x") cannot be written in a URL's host but can be set in
+// Config.
 var (
-	projectID    = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{2,62}$`)
-	databaseID   = regexp.MustCompile(`^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$`)
-	collectionID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,256}$`)
+	projectID    = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]*$`)
+	databaseID   = regexp.MustCompile(`^(\(default\)|[a-z][a-z0-9-]*[a-z0-9])$`)
+	collectionID = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 )
+
+// isID reports whether s has from least to most characters, and this form.
+func isID(s string, least, most int, form *regexp.Regexp) bool {
+	id := s[strings.LastIndexByte(s, ':')+1:]
+	return len(id) >= least && len(id) <= most && form.MatchString(s)
+}
 
 // validate checks what can be checked without the network.
 func (c *Config) validate() error {
 	var errs []error
 	if c.Project == "" {
 		errs = append(errs, errors.New("firestore: no project; write firestore://PROJECT or set GOOGLE_CLOUD_PROJECT"))
-	} else if !projectID.MatchString(c.Project) {
+	} else if !isID(c.Project, 3, 63, projectID) {
 		errs = append(errs, fmt.Errorf("firestore: %q is not a project id (its number or its display name will not do)", c.Project))
 	}
-	if c.Database != "" && !databaseID.MatchString(c.Database) {
+	if c.Database != "" && !isID(c.Database, 4, 63, databaseID) {
 		errs = append(errs, fmt.Errorf("firestore: %q is not a database id: (default), or 4 to 63 of [a-z0-9-]", c.Database))
 	}
-	if n := c.Collection; n != "" && (!collectionID.MatchString(n) || strings.Trim(n, ".") == "" ||
+	if n := c.Collection; n != "" && (!isID(n, 1, 256, collectionID) || strings.Trim(n, ".") == "" ||
 		strings.HasPrefix(n, "__") && strings.HasSuffix(n, "__")) {
 		errs = append(errs, fmt.Errorf("firestore: %q is not a collection id: letters, digits, _ . - and no slash", n))
 	}

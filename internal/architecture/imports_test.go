@@ -56,7 +56,8 @@ func under(r, dir string) bool { return r == dir || strings.HasPrefix(r, dir+"/"
 // sdks belong to one room each: a program that does not have the room must not pay
 // for the library.
 var sdks = map[string]string{
-	"github.com/redis/go-redis":      "stores/redis",
+	"github.com/redis/rueidis":       "stores/redis",
+	"github.com/redis/go-redis":      "stores/redis", // its tests' own connections
 	"cloud.google.com/go/firestore":  "stores/firestore",
 	"github.com/aws/aws-sdk-go-v2":   "stores/dynamodb",
 	"github.com/aws/aws-lambda-go":   "adapters/lambda",

@@ -76,9 +76,9 @@ func (g *Guard) Apply(ctx context.Context, b *core.Batch) error {
 	if err != nil {
 		return refuse(b, fmt.Errorf("store: not asked, it did not answer lately (%w): %w", err, core.ErrNotApplied))
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
-	err = g.inner.Apply(ctx, b)
+	p := newPatience(ctx, g.timeout)
+	defer p.end()
+	err = g.inner.Apply(p, b)
 	done(err)
 	return err
 }

@@ -9,11 +9,14 @@ import (
 	"github.com/stilehq/stile/stores/redis"
 )
 
+// began is the time of every row: a row that lived a second longer than it was
+// told before would rightly have its expiry set again.
+var began = time.Now().Unix()
+
 // row is a row of today's epoch: slots 0 to 23 the hours, 24 the day.
 func row(id string, cells ...core.Cell) core.Row {
-	now := time.Now().Unix()
-	return core.Row{Key: core.Key{Kind: rows.User, ID: id}, Plan: 7, Epoch: now / 86400, Start: now / 86400 * 86400,
-		Until: now + 7200, Cells: cells}
+	return core.Row{Key: core.Key{Kind: rows.User, ID: id}, Plan: 7, Epoch: began / 86400, Start: began / 86400 * 86400,
+		Until: began + 7200, Cells: cells}
 }
 
 // yesterday is the row of the epoch before, read in the first hour of a day.

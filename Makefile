@@ -1,7 +1,7 @@
 # The commands that people look for. Everything works without make, too: each
 # target is one line that can be typed.
 .DEFAULT_GOAL := help
-.PHONY: help test lint bench load soak clients licences sbom vulncheck secrets reproducible ci
+.PHONY: help test lint bench fuzz load soak clients licences sbom vulncheck secrets reproducible ci
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -11,6 +11,8 @@ lint: ## formatting, go vet, staticcheck, shellcheck
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))" && go vet ./... && staticcheck ./... && git ls-files '*.sh' .ci/run | xargs shellcheck
 bench: ## what Stile adds to a page, beside the site alone
 	scripts/bench.sh
+fuzz: ## every fuzz target for a minute (15 min)
+	scripts/fuzz.sh 60s
 load: ## requests a second, p99 and memory beside nginx and Caddy (1.5 min)
 	scripts/load.sh
 soak: ## mixed load over a Redis that is killed again and again (30 min)

@@ -102,6 +102,9 @@ func redirectTarget(r *core.Request, out *http.Request, location string) string 
 		}
 		host = strings.TrimSuffix(host, port)
 	}
+	if host == "" && (u.Host != "" || u.User != nil) {
+		return "" // "//@" and "//:80" name no site
+	}
 	target := host + orDefault(t.Path, "/")
 	if t.RawQuery != "" {
 		target += "?" + t.RawQuery

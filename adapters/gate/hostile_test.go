@@ -35,7 +35,7 @@ func FuzzOriginalTarget(f *testing.F) {
 // FuzzRedirectTarget: a credit is left only for where a browser would go, in the
 // very form in which its next request will come.
 func FuzzRedirectTarget(f *testing.F) {
-	for _, s := range []string{"/a", "http://EXAMPLE.org:80/x?y", "//other/z", "../up", "?q", "#f", "", "javascript:alert(1)", "mailto:x", "http://", "/a%2Fb", "\x00", "https://h:443"} {
+	for _, s := range []string{"/a", "http://EXAMPLE.org:80/x?y", "//other/z", "../up", "?q", "#f", "", "javascript:alert(1)", "mailto:x", "http://", "/a%2Fb", "\x00", "https://h:443", "//@", "//:80", "//:443/x"} {
 		f.Add(s, "/dir/page")
 	}
 	f.Fuzz(func(t *testing.T, location, path string) {

@@ -1,8 +1,6 @@
 package core
 
-import (
-	"context"
-)
+import "context"
 
 // countClaim charges a speculative request or a claim to the wide claims bucket
 // in this instance's memory.

@@ -139,7 +139,7 @@ resource "aws_wafv2_web_acl" "stile_example" {
               not_statement {
                 statement {
                   regex_match_statement {
-                    regex_string = "^(/_next/image|/_image|/graphql|/robots\\.txt|/favicon\\.ico|/health|/healthz|/livez|/readyz|/ping|/status|/_health|/metrics|/-/healthy)/?$|^((/.*)?/feed|(/.*)?/rss|(/.*)?/atom|/sitemap[^/]*|(/.*)?/sitemap[^/]*\\.xml)/?$"
+                    regex_string = "^(/_next/image|/_image|/graphql|/robots\\.txt|/favicon\\.ico|/health|/healthz|/livez|/readyz|/ping|/status|/_health|/metrics|/-/healthy)/?$|^(/sitemap[^/]*|(/.*)?/sitemap[^/]*\\.xml|(/.*)?/feed|(/.*)?/rss|(/.*)?/atom)/?$"
                     field_to_match {
                       uri_path {}
                     }

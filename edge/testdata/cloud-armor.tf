@@ -31,7 +31,7 @@ resource "google_compute_security_policy" "stile_example" {
     preview     = false
     match {
       expr {
-        expression = "request.method == 'GET' && request.headers['accept'].contains('text/html') && !has(request.headers['sec-purpose']) && !request.path.matches('\\\\.(css|js|mjs|map|json|xml|txt|wasm|webmanifest|png|jpg|jpeg|gif|webp|avif|svg|ico|bmp|tif|tiff|jxl|woff|woff2|ttf|otf|eot|mp3|mp4|m4a|ogg|oga|ogv|webm|wav|flac|m3u8|ts|mpd|vtt|pdf|epub|csv|doc|docx|xls|xlsx|ppt|pptx|odt|ods|zip|gz|tgz|bz2|xz|zst|7z|rar|rss|atom|rdf)$|^(/_next/static|/_nuxt|/_astro|/_app|/assets|/static|/images|/img|/fonts|/api|/wp-json|/\\\\.well-known|/feed|/feeds|/rss|/atom)(/|$)|^(/_next/image|/_image|/graphql|/robots\\\\.txt|/favicon\\\\.ico|/health|/healthz|/livez|/readyz|/ping|/status|/_health|/metrics|/-/healthy)/?$|^((/.*)?/feed|(/.*)?/rss|(/.*)?/atom|/sitemap[^/]*|(/.*)?/sitemap[^/]*\\\\.xml)/?$')"
+        expression = "request.method == 'GET' && request.headers['accept'].contains('text/html') && !has(request.headers['sec-purpose']) && !request.path.matches('\\\\.(css|js|mjs|map|json|xml|txt|wasm|webmanifest|png|jpg|jpeg|gif|webp|avif|svg|ico|bmp|tif|tiff|jxl|woff|woff2|ttf|otf|eot|mp3|mp4|m4a|ogg|oga|ogv|webm|wav|flac|m3u8|ts|mpd|vtt|pdf|epub|csv|doc|docx|xls|xlsx|ppt|pptx|odt|ods|zip|gz|tgz|bz2|xz|zst|7z|rar|rss|atom|rdf)$|^(/_next/static|/_nuxt|/_astro|/_app|/assets|/static|/images|/img|/fonts|/api|/wp-json|/\\\\.well-known|/feed|/feeds|/rss|/atom)(/|$)|^(/_next/image|/_image|/graphql|/robots\\\\.txt|/favicon\\\\.ico|/health|/healthz|/livez|/readyz|/ping|/status|/_health|/metrics|/-/healthy)/?$|^(/sitemap[^/]*|(/.*)?/sitemap[^/]*\\\\.xml|(/.*)?/feed|(/.*)?/rss|(/.*)?/atom)/?$')"
       }
     }
     rate_limit_options {
